@@ -1,0 +1,227 @@
+// Package object holds the one thing the cluster stores: an API object as an
+// immutable JSON document, with the few fields that every layer needs already
+// parsed. It knows no kinds.
+//
+// An Object has no setters. To change one, take a copy of its Tree, change
+// that, and make a new Object from it.
+package object
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// Key identifies an object. The API version is not part of identity; an empty
+// Namespace means cluster-scoped.
+type Key struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String formats k as people name objects: Deployment.apps default/web.
+func (k Key) String() string {
+	s := k.Kind
+	if k.Group != "" {
+		s += "." + k.Group
+	}
+	if k.Namespace != "" {
+		return s + " " + k.Namespace + "/" + k.Name
+	}
+	return s + " " + k.Name
+}
+
+// OwnerReference is metav1.OwnerReference without its dependencies.
+type OwnerReference struct {
+	APIVersion         string `json:"apiVersion"`
+	Kind               string `json:"kind"`
+	Name               string `json:"name"`
+	UID                string `json:"uid"`
+	Controller         *bool  `json:"controller,omitempty"`
+	BlockOwnerDeletion *bool  `json:"blockOwnerDeletion,omitempty"`
+}
+
+// Meta is the parsed part of metadata. Treat its maps and slices as read-only.
+type Meta struct {
+	Name              string            `json:"name"`
+	GenerateName      string            `json:"generateName"`
+	Namespace         string            `json:"namespace"`
+	UID               string            `json:"uid"`
+	ResourceVersion   string            `json:"resourceVersion"`
+	Generation        int64             `json:"generation"`
+	CreationTimestamp string            `json:"creationTimestamp"`
+	DeletionTimestamp string            `json:"deletionTimestamp"`
+	Labels            map[string]string `json:"labels"`
+	Annotations       map[string]string `json:"annotations"`
+	OwnerReferences   []OwnerReference  `json:"ownerReferences"`
+	Finalizers        []string          `json:"finalizers"`
+}
+
+// Object is an immutable API object. The zero Object is "no object".
+type Object struct {
+	d *doc
+}
+
+type doc struct {
+	json       []byte
+	apiVersion string
+	kind       string
+	meta       Meta
+	// decoded is the typed form, filled by cluster/api on first use.
+	decoded atomic.Pointer[any]
+}
+
+// Parse reads one JSON object with apiVersion, kind and metadata. It keeps b;
+// the caller must not change it afterwards. Numbers stay exact.
+func Parse(b []byte) (Object, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   Meta   `json:"metadata"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		var te *json.UnmarshalTypeError
+		if errors.As(err, &te) && te.Field != "" {
+			return Object{}, fmt.Errorf(".%s: must be a %s, not a %s", te.Field, te.Type, te.Value)
+		}
+		return Object{}, err
+	}
+	if head.APIVersion == "" {
+		return Object{}, errors.New("apiVersion is missing")
+	}
+	if head.Kind == "" {
+		return Object{}, errors.New("kind is missing")
+	}
+	return Object{&doc{json: b, apiVersion: head.APIVersion, kind: head.Kind, meta: head.Metadata}}, nil
+}
+
+// FromTree makes an object of a decoded JSON tree: maps, slices, strings,
+// bools, nil and json.Number (or Go numbers).
+func FromTree(tree map[string]any) (Object, error) {
+	b, err := Marshal(tree)
+	if err != nil {
+		return Object{}, err
+	}
+	return Parse(b)
+}
+
+// IsZero reports whether o is "no object".
+func (o Object) IsZero() bool { return o.d == nil }
+
+// JSON returns the document. Do not change it.
+func (o Object) JSON() []byte { return o.d.json }
+
+// MarshalJSON returns the document.
+func (o Object) MarshalJSON() ([]byte, error) {
+	if o.d == nil {
+		return []byte("null"), nil
+	}
+	return o.d.json, nil
+}
+
+// UnmarshalJSON parses a document into o.
+func (o *Object) UnmarshalJSON(b []byte) error {
+	if bytes.Equal(b, []byte("null")) {
+		*o = Object{}
+		return nil
+	}
+	p, err := Parse(bytes.Clone(b))
+	if err != nil {
+		return err
+	}
+	*o = p
+	return nil
+}
+
+// APIVersion returns "v1" or "group/version".
+func (o Object) APIVersion() string { return o.d.apiVersion }
+
+// Kind returns the kind.
+func (o Object) Kind() string { return o.d.kind }
+
+// Group returns the API group, empty for the core group.
+func (o Object) Group() string {
+	for i := range len(o.d.apiVersion) {
+		if o.d.apiVersion[i] == '/' {
+			return o.d.apiVersion[:i]
+		}
+	}
+	return ""
+}
+
+// Meta returns the parsed metadata.
+func (o Object) Meta() *Meta { return &o.d.meta }
+
+// Name returns metadata.name.
+func (o Object) Name() string { return o.d.meta.Name }
+
+// Namespace returns metadata.namespace.
+func (o Object) Namespace() string { return o.d.meta.Namespace }
+
+// Key returns o's identity.
+func (o Object) Key() Key {
+	return Key{Group: o.Group(), Kind: o.d.kind, Namespace: o.d.meta.Namespace, Name: o.d.meta.Name}
+}
+
+// Controller returns the owner reference with controller: true, or nil.
+func (o Object) Controller() *OwnerReference {
+	for i := range o.d.meta.OwnerReferences {
+		if r := &o.d.meta.OwnerReferences[i]; r.Controller != nil && *r.Controller {
+			return r
+		}
+	}
+	return nil
+}
+
+// Tree returns a fresh decoded copy that the caller owns. Numbers are
+// json.Number.
+func (o Object) Tree() map[string]any {
+	v, err := Unmarshal(o.d.json)
+	if err != nil {
+		panic("object: document was valid when parsed: " + err.Error())
+	}
+	return v.(map[string]any)
+}
+
+// Decoded returns the value kept with SetDecoded, or nil.
+func (o Object) Decoded() any {
+	if p := o.d.decoded.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// SetDecoded keeps a typed form beside the document; it must never be changed
+// afterwards. Only cluster/api calls it.
+func (o Object) SetDecoded(v any) { o.d.decoded.Store(&v) }
+
+// Unmarshal decodes one JSON value with exact numbers (json.Number) and
+// refuses anything after it.
+func Unmarshal(b []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("unexpected data after the JSON value")
+	}
+	return v, nil
+}
+
+// Marshal encodes v compactly with sorted keys and without HTML escaping.
+func Marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layers is the house plan: what each package may import of its own module.
+// Adding a line, or a word to a line, is a design decision, not a build fix.
+const layers = `
+lang/diag:
+lang: lang/diag
+lang/cue: lang lang/diag
+lang/jsonnet: lang lang/diag
+lang/yaml: lang lang/diag
+lang/worker: lang lang/diag
+stdlib:
+cluster/object:
+cluster/api: cluster/object
+cluster/access: cluster/api cluster/object
+cluster/admission: cluster/api cluster/object
+cluster/store: cluster/object
+cluster/consensus: cluster/store
+cluster/auth:
+cluster/client: cluster/api cluster/object
+cluster/registry: cluster/store cluster/admission cluster/access cluster/api cluster/object
+cluster/apiserver: cluster/registry cluster/auth cluster/api cluster/object
+cluster/controller: cluster/api cluster/object
+cluster/controllers/deployment: cluster/controller cluster/api cluster/object
+cluster/controllers/replicaset: cluster/controller cluster/api cluster/object
+cluster/controllers/job: cluster/controller cluster/api cluster/object
+cluster/controllers/endpoint: cluster/controller cluster/api cluster/object
+cluster/controllers/gc: cluster/controller cluster/api cluster/object
+cluster/controllers/namespace: cluster/controller cluster/api cluster/object
+cluster/controllers/node: cluster/controller cluster/api cluster/object
+cluster/controllers/dependency: cluster/controller cluster/access cluster/api cluster/object
+cluster/scheduler: cluster/controller cluster/api cluster/object
+cluster/server: cluster/consensus cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
+render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object cluster/api
+render/check: render lang lang/diag cluster/object cluster/api cluster/admission cluster/access
+apply/diff: cluster/object cluster/api
+apply/converge: cluster/object cluster/api
+apply: render lang/diag apply/diff apply/converge cluster/api cluster/object
+nodeagent/runtime:
+nodeagent/runtime/sandbox: nodeagent/runtime nodeagent/image
+nodeagent/image:
+nodeagent/network: cluster/api
+nodeagent/dns:
+nodeagent/probe: nodeagent/runtime
+nodeagent/logs:
+nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
+nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
+cmd/writ/internal/project: lang/diag
+cmd/writ/internal/cli: lang lang/diag lang/worker render render/check apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox cmd/writ/internal/project
+cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
+`
+
+// only names the one package that may import each heavy dependency.
+var only = map[string]string{
+	"cuelang.org/go":                          "lang/cue",
+	"github.com/google/go-containerregistry":  "nodeagent/image",
+	"github.com/google/go-jsonnet":            "lang/jsonnet",
+	"github.com/google/nftables":              "nodeagent/network",
+	"github.com/hashicorp/go-immutable-radix": "cluster/store",
+	"github.com/hashicorp/raft":               "cluster/consensus",
+	"github.com/hashicorp/raft-wal":           "cluster/consensus",
+	"github.com/miekg/dns":                    "nodeagent/dns",
+	"github.com/spf13/cobra":                  "cmd/writ/internal/cli",
+	"github.com/vishvananda/netlink":          "nodeagent/network",
+}
+
+func TestLayers(t *testing.T) {
+	may := map[string][]string{}
+	for line := range strings.Lines(strings.TrimSpace(layers)) {
+		pkg, uses, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if !ok {
+			t.Fatalf("malformed line %q", line)
+		}
+		may[pkg] = strings.Fields(uses)
+	}
+	const root, module = "../..", "github.com/writ-dev/writ/"
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "testdata" || name == ".git") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		pkg = filepath.ToSlash(pkg)
+		seen[pkg] = true
+		for _, spec := range file.Imports {
+			imp, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if own, ok := strings.CutPrefix(imp, module); ok && !slices.Contains(may[pkg], own) {
+				t.Errorf("%s: %s must not import %s", path, pkg, own)
+			}
+			for dep, home := range only {
+				if (imp == dep || strings.HasPrefix(imp, dep+"/")) && pkg != home {
+					t.Errorf("%s: only %s may import %s", path, home, imp)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range seen {
+		if _, ok := may[pkg]; !ok {
+			t.Errorf("%s is not on the plan: give it a line in layers", pkg)
+		}
+	}
+	for pkg := range may {
+		if !seen[pkg] {
+			t.Errorf("%s is on the plan but not in the house: strike its line", pkg)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// Package lang is the contract between configuration languages and the rest
+// of Writ: a Program goes in, a Value comes out. A Value is plain JSON data
+// that remembers where each part of it was written.
+//
+// Evaluation is hermetic. A program sees its files below the module root, the
+// standard library, and its declared inputs; no environment, clock, random
+// source or network. Every file read is recorded, so that a result can be
+// cached and proven.
+package lang
+
+import (
+	"context"
+	"io/fs"
+)
+
+// Program is what to evaluate.
+type Program struct {
+	// FS is the module root. It must refuse paths that leave it; use
+	// os.Root.FS for a directory on disk.
+	FS fs.FS
+	// Entry is the file or directory to evaluate, slash-separated and relative
+	// to FS; "." is the root itself.
+	Entry string
+	// Inputs are the program's only parameters: CUE @tag names, and Jsonnet
+	// top-level arguments or external variables. An input that the program
+	// does not use is an error, as is a required one that is missing.
+	Inputs map[string]string
+	// Library is Writ's standard library, importable but not part of the
+	// module.
+	Library fs.FS
+}
+
+// Read is one file that an evaluation looked at. SHA256 is lower-case hex.
+type Read struct {
+	File   string `json:"file"`
+	SHA256 string `json:"sha256"`
+}
+
+// Result is the outcome of an evaluation. Reads is sorted by file and has no
+// duplicates.
+type Result struct {
+	Value Value  `json:"value"`
+	Reads []Read `json:"reads"`
+}
+
+// Evaluator turns a program into a value. Errors are diag.List with positions
+// relative to the module root. Implementations never panic on any input.
+type Evaluator interface {
+	Eval(ctx context.Context, p Program) (*Result, error)
+}

@@ -1,0 +1,35 @@
+// Package render turns a directory of configuration into a Bundle: ordered,
+// canonical documents with a digest, each remembering where it was written.
+// After render everything is data.
+package render
+
+import (
+	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// Document is one API object and where it came from.
+type Document struct {
+	Object object.Object
+	Origin Origin
+}
+
+// Bundle is the result of rendering: documents sorted by apply order, then
+// group, kind, namespace and name. Digest is "sha256:" and hex over the
+// canonical documents only, so it is equal wherever the same documents are
+// rendered.
+type Bundle struct {
+	Documents []Document
+	Digest    string
+	Inputs    map[string]string
+	Reads     []lang.Read
+}
+
+// Origin maps the fields of a document to source positions.
+type Origin struct {
+	// Pos is where the document itself starts.
+	Pos diag.Position
+	// Value is the evaluated tree with the position of every field.
+	Value lang.Value
+}
