@@ -161,6 +161,9 @@ type ReleaseSpec struct {
 	Inputs    map[string]string `json:"inputs,omitempty"`
 	// Inventory names every object the bundle holds.
 	Inventory []InventoryItem `json:"inventory,omitempty"`
+	// Documents is the gzipped JSON array of the documents as rendered: what
+	// the next application compares with to know which fields it owns.
+	Documents []byte `json:"documents,omitempty"`
 	// Revision counts applications, from 1.
 	Revision int64            `json:"revision"`
 	History  []ReleaseHistory `json:"history,omitempty"`
