@@ -58,6 +58,10 @@ nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
 cmd/writ/internal/cli: lang lang/diag lang/worker render render/check apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
+examples/guestbook/api:
+examples/guestbook/intruder:
+examples/guestbook/store:
+examples/guestbook/web:
 `
 
 // only names the one package that may import each heavy dependency.
@@ -89,7 +93,7 @@ func TestLayers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); d.IsDir() && (name == "testdata" || name == ".git") {
+		if name := d.Name(); d.IsDir() && path != root && (name == "testdata" || strings.HasPrefix(name, ".")) {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
