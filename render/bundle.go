@@ -1,6 +1,11 @@
 // Package render turns a directory of configuration into a Bundle: ordered,
 // canonical documents with a digest, each remembering where it was written.
 // After render everything is data.
+//
+// A document is any object in the program's result that has an apiVersion and
+// a kind, however deeply nested; the items of a List are documents of their
+// own. A null field means the same as no field. Render never talks to a
+// cluster and validates nothing but identity: see render/check.
 package render
 
 import (
@@ -32,4 +37,14 @@ type Origin struct {
 	Pos diag.Position
 	// Value is the evaluated tree with the position of every field.
 	Value lang.Value
+}
+
+// Find returns the document with the given key.
+func (b *Bundle) Find(k object.Key) (Document, bool) {
+	for _, d := range b.Documents {
+		if d.Object.Key() == k {
+			return d, true
+		}
+	}
+	return Document{}, false
 }
