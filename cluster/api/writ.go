@@ -129,9 +129,13 @@ type GrantPort struct {
 	Port int32 `json:"port"`
 	// Endpoints are the ready pods' addresses and target ports.
 	Endpoints []GrantEndpoint `json:"endpoints,omitempty"`
+	// NotReady are the other live pods of the Service: starting, failing their
+	// probe, or terminating. Access is granted, so that what is in flight can
+	// finish, but nothing new is sent there: not balanced to, not in DNS.
+	NotReady []GrantEndpoint `json:"notReady,omitempty"`
 }
 
-// GrantEndpoint is a ready backend.
+// GrantEndpoint is one backend.
 type GrantEndpoint struct {
 	IP     string `json:"ip"`
 	Port   int32  `json:"port"`
