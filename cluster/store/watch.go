@@ -126,6 +126,10 @@ func (w *watcher) wakeFor(events []Event) {
 	if !w.idle.Load() && !slices.ContainsFunc(events, func(e Event) bool { return w.matches(e.Key) }) {
 		return
 	}
+	w.wakeUp()
+}
+
+func (w *watcher) wakeUp() {
 	select {
 	case w.wake <- struct{}{}:
 	default:

@@ -26,6 +26,7 @@ cluster/api: cluster/object
 cluster/access: cluster/api cluster/object
 cluster/admission: cluster/api cluster/object
 cluster/store: cluster/object
+cluster/store/proposertest: cluster/store cluster/object
 cluster/consensus: cluster/store
 cluster/auth:
 cluster/client: cluster/api cluster/object
