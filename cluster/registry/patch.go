@@ -1,0 +1,147 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"context"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/object"
+)
+
+// Patch limits: operations, and copies among them, in one JSON patch.
+const (
+	maxPatchOperations = 10000
+	maxPatchCopies     = 64
+)
+
+// Subresources.
+const (
+	SubStatus = "status"
+	SubScale  = "scale"
+)
+
+// Patch is a change relative to the live object.
+type Patch struct {
+	// Type is a JSON patch (RFC 6902), a merge patch (RFC 7386), or a
+	// strategic merge patch; the last only for Kubernetes' own kinds.
+	Type types.PatchType
+	Data []byte
+	// Sub is empty, SubStatus or SubScale.
+	Sub string
+}
+
+// PatchWith changes an object. When somebody else changed it meanwhile the
+// patch is applied anew; only a resourceVersion in the patch is a precondition.
+func (c *Client) PatchWith(ctx context.Context, key object.Key, p Patch, w WriteOptions) (Outcome, error) {
+	k, ok := api.Lookup(key.Group, key.Kind)
+	if !ok {
+		return Outcome{}, apierrors.NewBadRequest(fmt.Sprintf("kind %q is not served", key.Kind))
+	}
+	return c.one(ctx, func(t *tx) (outcome, error) {
+		live, ok := t.get(key)
+		if !ok {
+			return outcome{}, notFound(k, key.Name)
+		}
+		next, err := p.apply(k, live)
+		if err != nil {
+			return outcome{}, err
+		}
+		if next.Key() != key || next.APIVersion() != live.APIVersion() {
+			return outcome{}, invalid(k, key.Name, problem(api.CodeImmutable, ".metadata.name", "a patch cannot change what an object is: it would be %s in %s", next.Key(), next.APIVersion()))
+		}
+		if p.Sub == SubStatus {
+			return t.updateStatus(next, preconditions{}, w.validation())
+		}
+		return t.update(next, preconditions{}, w.validation())
+	}, w.DryRun)
+}
+
+// apply returns the live object as changed.
+func (p Patch) apply(k api.Kind, live object.Object) (object.Object, error) {
+	b, err := p.applyTo(live.JSON(), k)
+	if err != nil {
+		return live, err
+	}
+	// Through the tree: of doubled names the last one counts, as everywhere.
+	v, err := object.Unmarshal(b)
+	if err != nil {
+		return live, apierrors.NewBadRequest(err.Error())
+	}
+	tree, ok := v.(map[string]any)
+	if !ok {
+		return live, apierrors.NewBadRequest("the patched document is no object")
+	}
+	next, err := object.FromTree(dropNulls(tree).(map[string]any))
+	if err != nil {
+		return live, apierrors.NewBadRequest(err.Error())
+	}
+	return next, nil
+}
+
+func (p Patch) applyTo(doc []byte, k api.Kind) ([]byte, error) {
+	switch p.Type {
+	case types.JSONPatchType:
+		return applyJSONPatch(doc, p.Data)
+	case types.MergePatchType:
+		if !json.Valid(p.Data) || !strings.HasPrefix(strings.TrimSpace(string(p.Data)), "{") {
+			return nil, apierrors.NewBadRequest("a merge patch is a JSON object")
+		}
+		b, err := jsonpatch.MergePatch(doc, p.Data)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("apply merge patch: %v", err))
+		}
+		return b, nil
+	case types.StrategicMergePatchType:
+		if k.Group == api.Group {
+			return nil, unsupported(p.Type, "a strategic merge patch is for Kubernetes' own kinds; use application/merge-patch+json")
+		}
+		b, err := strategicpatch.StrategicMergePatch(doc, p.Data, k.New())
+		if err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("apply strategic merge patch: %v", err))
+		}
+		return b, nil
+	case types.ApplyYAMLPatchType:
+		return nil, unsupported(p.Type, "server-side apply is not served by this version; use client-side apply, or a merge patch")
+	}
+	return nil, unsupported(p.Type, "use application/json-patch+json, application/merge-patch+json or application/strategic-merge-patch+json")
+}
+
+func unsupported(t types.PatchType, why string) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "PATCH", anyResource, "",
+		fmt.Sprintf("patch type %q is not supported: %s", t, why), 0, false)
+}
+
+// applyJSONPatch applies a JSON patch. Copies can double a document each; so
+// its size is looked at after each of them.
+func applyJSONPatch(doc, data []byte) ([]byte, error) {
+	patch, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("decode JSON patch: %v", err))
+	}
+	if len(patch) > maxPatchOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a JSON patch holds at most %d operations, not %d", maxPatchOperations, len(patch)))
+	}
+	copies, start := 0, 0
+	for i, o := range patch {
+		if o.Kind() != "copy" && i != len(patch)-1 {
+			continue
+		}
+		if doc, err = patch[start : i+1].Apply(doc); err != nil {
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", anyResource, "", fmt.Sprintf("apply JSON patch: %v", err), 0, false)
+		}
+		start = i + 1
+		if copies++; copies > maxPatchCopies || len(doc) > 2*maxObject {
+			return nil, apierrors.NewRequestEntityTooLargeError("the JSON patch copies too much")
+		}
+	}
+	return doc, nil
+}
