@@ -1,0 +1,132 @@
+package admission
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/object"
+)
+
+// Reserved reports what only the cluster itself may write (rule DEP012):
+// system kinds, writ.dev labels and annotations, the owner references and
+// addresses by which pods get their identity, a pod's node. What was there
+// before may stay. Call it for every writer but the in-process system
+// identity, for spec and status updates alike; old is zero on create, when the
+// status does not count.
+func Reserved(k api.Kind, new, old object.Object) []Problem {
+	p := &problems{}
+	if k.System {
+		p.reserved("", "", "only the cluster writes a %s", k.Kind)
+		return p.list
+	}
+	before := &object.Meta{}
+	if !old.IsZero() {
+		before = old.Meta()
+	}
+	m := new.Meta()
+	p.reservedKeys(".metadata.labels", m.Labels, before.Labels)
+	if k.Kind != api.EventKind.Kind { // node agents tell of refused access in annotations
+		p.reservedKeys(".metadata.annotations", m.Annotations, before.Annotations)
+	}
+	switch k.Kind {
+	case api.Pod.Kind:
+		p.controllerReference(m, before)
+		decode(p, new, func(pod *corev1.Pod) { p.reservedPod(pod, old) })
+	case api.ReplicaSet.Kind, api.Job.Kind:
+		p.controllerReference(m, before)
+		p.reservedTemplate(new, old)
+	case api.Deployment.Kind:
+		p.reservedTemplate(new, old)
+	}
+	return p.list
+}
+
+func (p *problems) reserved(at, hint, format string, args ...any) {
+	p.add(api.CodeReserved, at, hint, format, args...)
+}
+
+func (p *problems) reservedKeys(at string, now, was map[string]string) {
+	keys := maps.Clone(now)
+	if keys == nil {
+		keys = map[string]string{}
+	}
+	maps.Copy(keys, was)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		prefix, _, ok := strings.Cut(key, "/")
+		if !ok || prefix != api.Group && !strings.HasSuffix(prefix, "."+api.Group) {
+			continue
+		}
+		v, inNow := now[key]
+		w, inWas := was[key]
+		if v != w || inNow != inWas {
+			p.reserved(api.FieldPath(at, key), "use a prefix of your own", "%s/ is reserved for the cluster", prefix)
+		}
+	}
+}
+
+// reservedTemplate treats the template's labels like the object's own: they
+// become those of the pods.
+func (p *problems) reservedTemplate(new, old object.Object) {
+	labels := func(o object.Object, field string) map[string]string {
+		out := map[string]string{}
+		if o.IsZero() {
+			return out
+		}
+		m := tree(o.Tree()).sub("spec").sub("template").sub("metadata").sub(field)
+		for key, v := range m {
+			out[key], _ = v.(string)
+		}
+		return out
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		p.reservedKeys(".spec.template.metadata."+field, labels(new, field), labels(old, field))
+	}
+}
+
+// controllerReference refuses a controller that was not there: a pod acts for
+// the workload that controls it, so a forged one would be a stolen identity.
+func (p *problems) controllerReference(now, was *object.Meta) {
+	for i, r := range now.OwnerReferences {
+		if r.Controller == nil || !*r.Controller {
+			continue
+		}
+		known := slices.ContainsFunc(was.OwnerReferences, func(o object.OwnerReference) bool {
+			return o.Controller != nil && *o.Controller && o.UID == r.UID && o.Kind == r.Kind && o.Name == r.Name && o.APIVersion == r.APIVersion
+		})
+		if !known {
+			p.reserved(api.IndexPath(".metadata.ownerReferences", i)+".controller", "remove the owner reference",
+				"only the cluster may make %s %q the controller", r.Kind, r.Name)
+		}
+	}
+}
+
+func (p *problems) reservedPod(pod *corev1.Pod, old object.Object) {
+	was := &corev1.Pod{}
+	if !old.IsZero() {
+		decode(p, old, func(o *corev1.Pod) { was = o })
+	}
+	if n := pod.Spec.NodeName; n != "" && n != was.Spec.NodeName {
+		p.reserved(".spec.nodeName", "remove it; use nodeSelector", "only the scheduler binds a pod to a node")
+	}
+	if old.IsZero() {
+		return
+	}
+	if ip := pod.Status.PodIP; ip != "" && ip != was.Status.PodIP {
+		p.reserved(".status.podIP", "", "only the cluster gives a pod its address")
+	}
+	for i, c := range pod.Status.Conditions {
+		if c.Type == api.ConditionGranted && c.Status == corev1.ConditionTrue && !granted(was) {
+			p.reserved(api.IndexPath(".status.conditions", i), "", "only the cluster sets %s", c.Type)
+		}
+	}
+}
+
+func granted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == api.ConditionGranted && c.Status == corev1.ConditionTrue
+	})
+}
