@@ -4,21 +4,17 @@
 // changes a cluster.
 //
 // A release owns what its bundle writes and nothing else: fields that others
-// set stay, and only objects in the release's own inventory are ever deleted.
-// Values of Secrets are never part of a plan's text, nor of a Release.
+// set stay, and only objects in the release's own inventory are ever deleted,
+// found by UID and never by label. Values of Secrets are never part of a
+// plan's text, nor of the Release kept in the cluster.
 package apply
 
 import (
-	"context"
-	"errors"
-	"io"
 	"time"
 
 	"github.com/writ-dev/writ/apply/diff"
-	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/lang/diag"
-	"github.com/writ-dev/writ/render"
 )
 
 // Action is what a plan does with one object.
@@ -34,37 +30,26 @@ const (
 	Unchanged Action = "unchanged"
 )
 
-// Options say for which release a bundle is planned.
-type Options struct {
-	// Release is the release's name, required.
-	Release string
-	// Namespace is where the Release object lives; empty means "default".
-	Namespace string
-	// By names who applies, for the record.
-	By string
-}
-
 // Plan is what an apply would do, computed against one state of the cluster.
 // It is a value: JSON in, JSON out.
 type Plan struct {
 	Release   string `json:"release"`
 	Namespace string `json:"namespace"`
-	By        string `json:"by,omitempty"`
 	// Digest is the bundle's.
 	Digest string `json:"digest"`
 	// Revision is the cluster's revision that the plan was computed against.
 	Revision uint64    `json:"revision"`
 	Created  time.Time `json:"created"`
-	// Objects is every object of the bundle and every one to be deleted, in
-	// apply order.
+	// Objects is every object of the bundle in apply order, then every one to
+	// be deleted in the opposite order.
 	Objects []ObjectPlan `json:"objects"`
 	// Opened and Closed are the connections that the plan allows and cuts.
 	Opened []Access `json:"opened,omitempty"`
 	Closed []Access `json:"closed,omitempty"`
-	// Warnings come from the server.
+	// Warnings are what the reader of a plan should know besides.
 	Warnings []string `json:"warnings,omitempty"`
-	// Record is the operation on the Release object itself, absent when there
-	// is nothing to record.
+	// Record is the Release object to write, absent when there is nothing new
+	// to record.
 	Record *Record `json:"record,omitempty"`
 }
 
@@ -76,12 +61,17 @@ type ObjectPlan struct {
 	Pos diag.Position `json:"pos,omitzero"`
 	// Why explains an action that the bundle alone does not: a replacement, a
 	// deletion, an adoption.
-	Why     string        `json:"why,omitempty"`
+	Why string `json:"why,omitempty"`
+	// Cascade names what disappears together with the object.
+	Cascade []object.Key  `json:"cascade,omitempty"`
 	Changes []FieldChange `json:"changes,omitempty"`
-	// Base is the live object that the plan was computed against.
+	// Base is the live object that the plan was computed against; nil when
+	// there is none.
 	Base *Base `json:"base,omitempty"`
-	// Object is what is sent: for Create, Update and Replace.
+	// Object is what is sent, for Create, Update and Replace. In JSON the
+	// values of a Secret are digests, and Sealed is set.
 	Object object.Object `json:"object,omitzero"`
+	Sealed bool          `json:"sealed,omitempty"`
 }
 
 // FieldChange is a changed field with the position of its new value.
@@ -90,15 +80,15 @@ type FieldChange struct {
 	Pos diag.Position `json:"pos,omitzero"`
 }
 
-// Base identifies a live object as it was.
+// Base is a live object as it was, without status and values of Secrets.
 type Base struct {
-	UID             string `json:"uid"`
-	ResourceVersion string `json:"resourceVersion"`
-	// Object is the live object without status.
-	Object object.Object `json:"object"`
+	UID             string        `json:"uid"`
+	ResourceVersion string        `json:"resourceVersion"`
+	Object          object.Object `json:"object"`
 }
 
-// Access is one connection: "Deployment/web" in Namespace to "default/store:6379".
+// Access is one connection: Consumer "Deployment/web" in Namespace may reach
+// Target "default/store:6379"; a target without a port means all ports.
 type Access struct {
 	Namespace string        `json:"namespace"`
 	Consumer  string        `json:"consumer"`
@@ -106,40 +96,37 @@ type Access struct {
 	Pos       diag.Position `json:"pos,omitzero"`
 }
 
-// Record is the Release object to write; Base is the present one.
+// Record is the Release object to write; Base is the present one's identity.
 type Record struct {
-	Base   *Base         `json:"base,omitempty"`
-	Object object.Object `json:"object"`
+	UID             string        `json:"uid,omitempty"`
+	ResourceVersion string        `json:"resourceVersion,omitempty"`
+	Object          object.Object `json:"object"`
 }
 
-// Compute plans the application of b. It writes nothing. Refusals by the
-// server are a diag.List with source positions.
-func Compute(ctx context.Context, c api.Client, b *render.Bundle, o Options) (*Plan, error) {
-	return nil, errors.New("not yet")
-}
-
-// Empty reports whether applying p changes no object.
+// Empty reports whether applying p changes no object. A plan that changes
+// nothing may still have something to record.
 func (p *Plan) Empty() bool {
+	return p.Count(Unchanged) == len(p.Objects)
+}
+
+// Count returns the number of objects with an action.
+func (p *Plan) Count(a Action) int {
+	n := 0
 	for _, o := range p.Objects {
-		if o.Action != Unchanged {
-			return false
+		if o.Action == a {
+			n++
 		}
 	}
-	return true
+	return n
 }
 
-// Result is a committed plan. Objects are as committed, without deleted ones.
-type Result struct {
-	Revision uint64
-	Objects  []object.Object
+// Keys returns the objects that there will be, in apply order.
+func (p *Plan) Keys() []object.Key {
+	var keys []object.Key
+	for _, o := range p.Objects {
+		if o.Action != Delete {
+			keys = append(keys, o.Key)
+		}
+	}
+	return keys
 }
-
-// Apply commits p as one transaction. A StaleError means that the cluster has
-// moved since and nothing was written. A plan that was read from a file needs
-// its bundle again when it holds Secrets; otherwise b may be nil.
-func Apply(ctx context.Context, c api.Client, p *Plan, b *render.Bundle) (*Result, error) {
-	return nil, errors.New("not yet")
-}
-
-// Print writes p for people; colour adds ANSI colours.
-func (p *Plan) Print(w io.Writer, colour bool) {}

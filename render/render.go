@@ -2,20 +2,11 @@ package render
 
 import (
 	"context"
-	"errors"
 	"io/fs"
+	"maps"
 
 	"github.com/writ-dev/writ/lang"
-)
-
-// Language names a front end.
-type Language string
-
-// The languages. YAML includes JSON.
-const (
-	CUE     Language = "cue"
-	Jsonnet Language = "jsonnet"
-	YAML    Language = "yaml"
+	"github.com/writ-dev/writ/stdlib"
 )
 
 // Options say what to render.
@@ -36,7 +27,36 @@ type Options struct {
 	Evaluators map[Language]lang.Evaluator
 }
 
-// Render evaluates a program and collects its documents. Errors are diag.List.
+// Render evaluates a program and collects its documents. What is wrong with
+// the program is reported as a diag.List.
 func Render(ctx context.Context, o Options) (*Bundle, error) {
-	return nil, errors.New("not yet")
+	if o.Entry == "" {
+		o.Entry = "."
+	}
+	if o.Namespace == "" {
+		o.Namespace = "default"
+	}
+	language, err := Detect(o.FS, o.Entry)
+	if err != nil {
+		return nil, err
+	}
+	result, err := evaluator(language, o.Evaluators).Eval(ctx, lang.Program{
+		FS:      o.FS,
+		Entry:   o.Entry,
+		Inputs:  o.Inputs,
+		Library: stdlib.FS(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	docs, err := collect(result.Value, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Bundle{
+		Documents: docs,
+		Digest:    digest(docs),
+		Inputs:    maps.Clone(o.Inputs),
+		Reads:     result.Reads,
+	}, nil
 }

@@ -1,0 +1,132 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// impact compares the connections declared in the cluster before and after: a
+// connection that another Dependency declares as well is neither opened nor
+// closed.
+func (p *planner) impact(ctx context.Context) (opened, closed []Access, err error) {
+	touched := map[object.Key]*item{}
+	for _, it := range p.items {
+		if it.kind.Kind == api.DependencyKind.Kind && it.kind.Group == api.Group && it.Action != Unchanged {
+			touched[it.Key] = it
+		}
+	}
+	if len(touched) == 0 {
+		return nil, nil, nil
+	}
+	live, err := p.client.List(ctx, api.DependencyKind, api.ListOptions{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read dependencies: %w", err)
+	}
+	before, after := map[Access]diag.Position{}, map[Access]diag.Position{}
+	for _, o := range live.Items {
+		if err := addAccess(before, o, diag.Position{}); err != nil {
+			return nil, nil, err
+		}
+		if touched[o.Key()] == nil {
+			if err := addAccess(after, o, diag.Position{}); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for _, it := range p.items {
+		if touched[it.Key] != nil && !it.result.IsZero() {
+			if err := addAccess(after, it.result, it.origin.Field(".spec.target")); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return without(after, before), without(before, after), nil
+}
+
+// addAccess adds the connections that a Dependency declares.
+func addAccess(into map[Access]diag.Position, o object.Object, pos diag.Position) error {
+	d, err := api.Decode[api.Dependency](o)
+	if err != nil {
+		return err
+	}
+	t := d.Spec.Target.Service
+	if t == nil {
+		return nil
+	}
+	service := cmp.Or(t.Namespace, d.Namespace) + "/" + t.Name
+	a := Access{Namespace: d.Namespace, Consumer: d.Spec.Consumer.Kind + "/" + d.Spec.Consumer.Name, Target: service}
+	if len(t.Ports) == 0 {
+		into[a] = pos
+	}
+	for _, port := range t.Ports {
+		a.Target = service + ":" + string(port)
+		into[a] = pos
+	}
+	return nil
+}
+
+// without lists what a has and b has not, sorted.
+func without(a, b map[Access]diag.Position) []Access {
+	var out []Access
+	for access, pos := range a {
+		if _, ok := b[access]; !ok {
+			access.Pos = pos
+			out = append(out, access)
+		}
+	}
+	slices.SortFunc(out, func(x, y Access) int {
+		return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Consumer, y.Consumer), strings.Compare(x.Target, y.Target))
+	})
+	return out
+}
+
+// cascades finds what goes with the objects that are deleted or replaced: what
+// they control, and all that is in a namespace.
+func (p *planner) cascades(ctx context.Context) error {
+	removed := map[string]*item{}
+	namespaces := map[string]*item{}
+	own := map[object.Key]bool{}
+	for _, it := range p.items {
+		if it.Action != Delete && it.Action != Replace {
+			continue
+		}
+		own[it.Key] = true
+		removed[it.live.Meta().UID] = it
+		if it.kind.Kind == api.Namespace.Kind {
+			namespaces[it.Key.Name] = it
+		}
+	}
+	if len(removed) == 0 {
+		return nil
+	}
+	// In this order, an owner comes before what it owns.
+	kinds := []api.Kind{api.EndpointSlice, api.ReplicaSet, api.Job, api.Pod}
+	if len(namespaces) > 0 {
+		kinds = slices.DeleteFunc(slices.Clone(api.Kinds), func(k api.Kind) bool { return !k.Namespaced || k.Kind == api.EventKind.Kind })
+	}
+	for _, k := range kinds {
+		list, err := p.client.List(ctx, k, api.ListOptions{})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", k.Resource, err)
+		}
+		for _, o := range list.Items {
+			by := namespaces[o.Namespace()]
+			if c := o.Controller(); by == nil && c != nil {
+				by = removed[c.UID]
+			}
+			if by == nil || own[o.Key()] {
+				continue
+			}
+			removed[o.Meta().UID] = by
+			by.Cascade = append(by.Cascade, o.Key())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package apply
+
+import (
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/object"
+)
+
+// operations are what an object's plan sends. UIDs and resource versions of
+// Base are preconditions; a creation requires that there is no such object.
+func (o *ObjectPlan) operations() []api.Operation {
+	create := api.Operation{Action: api.ActionCreate, Object: o.Object}
+	switch o.Action {
+	case Create:
+		return []api.Operation{create}
+	case Update:
+		return []api.Operation{{Action: api.ActionUpdate, Object: o.Object, UID: o.Base.UID, ResourceVersion: o.Base.ResourceVersion}}
+	case Replace:
+		return []api.Operation{o.deletion(), create}
+	case Delete:
+		return []api.Operation{o.deletion()}
+	}
+	return nil
+}
+
+func (o *ObjectPlan) deletion() api.Operation {
+	return api.Operation{
+		Action: api.ActionDelete, Object: identity(o.Base.Object),
+		UID: o.Base.UID, ResourceVersion: o.Base.ResourceVersion, Propagation: "Background",
+	}
+}
+
+// identity is an object reduced to what names it.
+func identity(o object.Object) object.Object {
+	meta := map[string]any{"name": o.Name()}
+	if o.Namespace() != "" {
+		meta["namespace"] = o.Namespace()
+	}
+	id, err := object.FromTree(map[string]any{"apiVersion": o.APIVersion(), "kind": o.Kind(), "metadata": meta})
+	if err != nil {
+		return o // cannot be: the names were parsed from an object
+	}
+	return id
+}

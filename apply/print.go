@@ -1,0 +1,170 @@
+package apply
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/writ-dev/writ/apply/diff"
+	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// The ANSI colours of a printed plan.
+const (
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	red    = "\x1b[31m"
+	dim    = "\x1b[2m"
+	reset  = "\x1b[0m"
+)
+
+// maxValue is how much of a value is printed, in bytes.
+const maxValue = 120
+
+// Print writes p for people: what is created, changed and deleted, field by
+// field with source positions, and what access that opens and closes. colour
+// adds ANSI colours.
+func (p *Plan) Print(w io.Writer, colour bool) error {
+	out := &printer{colour: colour}
+	out.line("", "release %s/%s: %s", p.Namespace, p.Release, p.summary())
+	for _, o := range p.Objects {
+		if o.Action != Unchanged {
+			out.object(o)
+		}
+	}
+	if len(p.Opened)+len(p.Closed) > 0 {
+		out.line("", "access:")
+		for _, a := range p.Opened {
+			out.access(green, "+", a, "may now reach")
+		}
+		for _, a := range p.Closed {
+			out.access(red, "-", a, "may no longer reach")
+		}
+	}
+	for _, warning := range p.Warnings {
+		out.line(yellow, "warning: %s", warning)
+	}
+	_, err := io.WriteString(w, out.text.String())
+	return err
+}
+
+func (p *Plan) summary() string {
+	var parts []string
+	for _, s := range []struct {
+		action Action
+		text   string
+	}{
+		{Create, "to create"}, {Update, "to change"}, {Replace, "to replace"}, {Delete, "to delete"}, {Unchanged, "unchanged"},
+	} {
+		if n := p.Count(s.action); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.text))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return "nothing to do"
+	case p.Empty() && p.Record == nil:
+		return strings.Join(parts, ", ") + "; nothing to do"
+	case p.Empty():
+		return strings.Join(parts, ", ") + "; only the release's record changes"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// printer collects the lines of a plan.
+type printer struct {
+	text   strings.Builder
+	colour bool
+}
+
+func (out *printer) line(colour, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if out.colour && colour != "" {
+		text = colour + text + reset
+	}
+	out.text.WriteString(text + "\n")
+}
+
+// at is a position, as the last thing on a line.
+func (out *printer) at(pos diag.Position) string {
+	switch {
+	case !pos.IsValid():
+		return ""
+	case out.colour:
+		return "  " + dim + pos.String() + reset
+	}
+	return "  (" + pos.String() + ")"
+}
+
+func (out *printer) object(o ObjectPlan) {
+	mark, colour := "~", yellow
+	switch o.Action {
+	case Create:
+		mark, colour = "+", green
+	case Delete:
+		mark, colour = "-", red
+	case Replace:
+		mark, colour = "±", red
+	}
+	why := ""
+	if o.Why != "" {
+		why = ": " + o.Why
+	}
+	if o.Action == Replace {
+		why = " deleted and created anew" + why
+	}
+	out.line(colour, "  %s %s%s%s", mark, o.Key, why, out.at(o.Pos))
+	for _, c := range o.Changes {
+		out.line("", "      %s: %s%s", c.Path, changeText(c.Change), out.at(c.Pos))
+	}
+	if len(o.Cascade) > 0 {
+		out.line(red, "      with it: %s", cascadeText(o.Cascade))
+	}
+}
+
+func (out *printer) access(colour, mark string, a Access, verb string) {
+	out.line(colour, "  %s %s/%s %s %s%s", mark, a.Namespace, a.Consumer, verb, a.Target, out.at(a.Pos))
+}
+
+// cascadeText names the first objects and counts the rest.
+func cascadeText(keys []object.Key) string {
+	const most = 8
+	var names []string
+	for i, k := range keys {
+		if i == most {
+			names = append(names, fmt.Sprintf("and %d more", len(keys)-most))
+			break
+		}
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// changeText is "old -> new", with what is absent left out.
+func changeText(c diff.Change) string {
+	switch {
+	case c.Old == nil:
+		return "set to " + valueText(c.New)
+	case c.New == nil:
+		return "removed, was " + valueText(c.Old)
+	}
+	return valueText(c.Old) + " -> " + valueText(c.New)
+}
+
+// valueText is compact JSON, cut when long; text that reads the same without
+// quotes goes without them.
+func valueText(v any) string {
+	if s, ok := v.(string); ok && s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '"' || r == ',' }) && len(s) <= maxValue {
+		return s
+	}
+	b, err := object.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if _, ok := v.(json.Number); ok || len(b) <= maxValue {
+		return string(b)
+	}
+	return strings.ToValidUTF8(string(b[:maxValue]), "") + "…"
+}

@@ -1,0 +1,225 @@
+package render
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// maxDepth bounds the nesting of documents; no API object comes near it.
+const maxDepth = 200
+
+// collector finds the documents of a value.
+type collector struct {
+	namespace string
+	docs      []Document
+	errs      diag.List
+}
+
+// collect finds, identifies and orders the documents in v.
+func collect(v lang.Value, o Options) ([]Document, error) {
+	c := collector{namespace: o.Namespace}
+	c.walk(v, "", 0)
+	if len(c.docs) == 0 && len(c.errs) == 0 {
+		c.errs = diag.List{{
+			Code: "RENDER003", Pos: cmp.Or(v.Pos, diag.Position{File: o.Entry}),
+			Message: "the program has no document: its result is " + describe(v),
+			Hint:    "a document is an object with apiVersion and kind; it may be nested in other objects and lists",
+		}}
+	}
+	c.refuseDuplicates()
+	if err := c.errs.Err(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(c.docs, compareDocuments)
+	return c.docs, nil
+}
+
+// walk looks for documents in v, which is at path.
+func (c *collector) walk(v lang.Value, path string, depth int) {
+	if depth > maxDepth {
+		c.errs = append(c.errs, diag.Errorf(v.Pos, "RENDER004", "nested more than %d deep", maxDepth)...)
+		return
+	}
+	switch v.Kind {
+	case lang.List:
+		for i, item := range v.Items {
+			c.walk(item, api.IndexPath(path, i), depth+1)
+		}
+	case lang.Object:
+		if c.document(v, path, depth) {
+			return
+		}
+		for _, f := range v.Fields {
+			c.walk(f.Value, api.FieldPath(path, f.Name), depth+1)
+		}
+	}
+}
+
+// document takes v when it is a document, or a mistaken one.
+func (c *collector) document(v lang.Value, path string, depth int) bool {
+	apiVersion, hasVersion := stringField(v, "apiVersion")
+	kind, hasKind := stringField(v, "kind")
+	_, hasMetadata := v.Field("metadata")
+	switch {
+	case hasVersion && hasKind:
+	case hasMetadata && (hasVersion || hasKind):
+		missing := "kind"
+		if hasKind {
+			missing = "apiVersion"
+		}
+		c.fail(v, path, "", "document has no "+missing, "add "+missing+" beside metadata")
+		return true
+	default:
+		return false
+	}
+	if items, ok := v.Field("items"); ok && strings.HasSuffix(kind, "List") && kind != "List" || kind == "List" {
+		if ok && items.Kind != lang.List && items.Kind != lang.Null {
+			c.fail(items, path, ".items", "must be a list", "")
+			return true
+		}
+		for i, item := range items.Items {
+			p := api.IndexPath(path+".items", i)
+			if item.Kind != lang.Object || !c.document(item, p, depth+1) {
+				c.fail(item, p, "", "an item of a "+kind+" must be a document", "give it apiVersion and kind")
+			}
+		}
+		return true
+	}
+	c.add(v, path, apiVersion, kind)
+	return true
+}
+
+// add makes a document of v.
+func (c *collector) add(v lang.Value, path, apiVersion, kind string) {
+	tree, _ := toTree(v).(map[string]any)
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		group = ""
+	}
+	meta, ok := tree["metadata"].(map[string]any)
+	if !ok {
+		c.fail(v, path, "", kind+" has no metadata", "add metadata with a name")
+		return
+	}
+	if name, ok := meta["name"].(string); !ok || name == "" {
+		message, hint := kind+" has no name", "add metadata.name"
+		if _, ok := meta["generateName"]; ok {
+			hint = "replace metadata.generateName by a name: a document must be the same thing on every application"
+		}
+		at, _ := v.Field("metadata")
+		c.fail(at, path, ".metadata", message, hint)
+		return
+	}
+	if k, served := api.Lookup(group, kind); served && k.Namespaced {
+		if ns, has := meta["namespace"]; !has || ns == "" {
+			meta["namespace"] = c.namespace
+		}
+	}
+	o, err := object.FromTree(tree)
+	if err != nil {
+		at := Origin{Pos: v.Pos, Value: v}
+		p, message := splitPath(err.Error())
+		hint := ""
+		if strings.Contains(message, "must be a string") {
+			hint = "put it in quotes"
+		}
+		c.errs = append(c.errs, diag.Diagnostic{
+			Code: "RENDER004", Pos: at.Field(p), Object: kind + " " + meta["name"].(string), Path: p, Message: message, Hint: hint,
+		})
+		return
+	}
+	c.docs = append(c.docs, Document{Object: o, Origin: Origin{Pos: v.Pos, Value: v}})
+}
+
+func (c *collector) fail(v lang.Value, path, sub, message, hint string) {
+	c.errs = append(c.errs, diag.Diagnostic{Code: "RENDER004", Pos: v.Pos, Path: path + sub, Message: message, Hint: hint})
+}
+
+// refuseDuplicates reports every document whose identity another one has.
+func (c *collector) refuseDuplicates() {
+	first := map[object.Key]diag.Position{}
+	for _, d := range c.docs {
+		k := d.Object.Key()
+		pos, dup := first[k]
+		if !dup {
+			first[k] = d.Origin.Pos
+			continue
+		}
+		c.errs = append(c.errs, diag.Diagnostic{
+			Code: "RENDER005", Pos: d.Origin.Pos, Object: k.String(),
+			Message: "is written twice",
+			Notes:   []diag.Note{{Pos: pos, Text: "the other one"}},
+			Hint:    "give one of them another name or namespace, or remove it",
+		})
+	}
+}
+
+// compareDocuments is the canonical order: apply order first, so that what
+// others need comes before them.
+func compareDocuments(a, b Document) int {
+	ka, kb := a.Object.Key(), b.Object.Key()
+	return cmp.Or(
+		cmp.Compare(rank(ka), rank(kb)),
+		strings.Compare(ka.Group, kb.Group),
+		strings.Compare(ka.Kind, kb.Kind),
+		strings.Compare(ka.Namespace, kb.Namespace),
+		strings.Compare(ka.Name, kb.Name),
+	)
+}
+
+func rank(k object.Key) int {
+	i := slices.IndexFunc(api.Kinds, func(s api.Kind) bool { return s.Group == k.Group && s.Kind == k.Kind })
+	if i < 0 {
+		return len(api.Kinds)
+	}
+	return i
+}
+
+// digest is over the canonical documents, one a line.
+func digest(docs []Document) string {
+	h := sha256.New()
+	for _, d := range docs {
+		h.Write(d.Object.JSON())
+		h.Write([]byte{'\n'})
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+func stringField(v lang.Value, name string) (string, bool) {
+	f, ok := v.Field(name)
+	return f.Text, ok && f.Kind == lang.String && f.Text != ""
+}
+
+func describe(v lang.Value) string {
+	switch v.Kind {
+	case lang.Null:
+		return "null"
+	case lang.Bool, lang.Number:
+		return v.Text
+	case lang.String:
+		return "a string"
+	case lang.List:
+		return fmt.Sprintf("a list of %d", len(v.Items))
+	}
+	if len(v.Fields) == 0 {
+		return "an empty object"
+	}
+	names := make([]string, 0, 5)
+	for i, f := range v.Fields {
+		if i == 4 {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, f.Name)
+	}
+	return "an object with the fields " + strings.Join(names, ", ")
+}

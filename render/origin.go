@@ -1,0 +1,159 @@
+package render
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// Field returns the position of the field at path, or of the nearest field
+// around it that has one. A path is like
+//
+//	.spec.template.spec.containers[0].image
+//	.metadata.labels["app.kubernetes.io/name"]
+//	.spec.ports[port=80,protocol=TCP].name
+//
+// where a selector finds the first element whose fields have those values; a
+// field that the element lacks is taken to match.
+func (o Origin) Field(path string) diag.Position {
+	pos := o.Pos
+	v := o.Value
+	for path != "" {
+		var step string
+		step, path = nextStep(path)
+		next, keyPos, ok := descend(v, step)
+		if !ok {
+			break
+		}
+		if keyPos.IsValid() {
+			pos = keyPos
+		} else if next.Pos.IsValid() {
+			pos = next.Pos
+		}
+		v = next
+	}
+	return pos
+}
+
+// nextStep cuts the first step off a path: ".name" or "[...]".
+func nextStep(path string) (step, rest string) {
+	if path[0] == '[' {
+		quoted := false
+		for i := 1; i < len(path); i++ {
+			switch {
+			case path[i] == '\\' && quoted:
+				i++
+			case path[i] == '"':
+				quoted = !quoted
+			case path[i] == ']' && !quoted:
+				return path[:i+1], path[i+1:]
+			}
+		}
+		return path, ""
+	}
+	end := strings.IndexAny(path[1:], ".[")
+	if end < 0 {
+		return path, ""
+	}
+	return path[:end+1], path[end+1:]
+}
+
+// descend takes one step into v. keyPos is the position of an object's field
+// name; of a list's element only the value has a position.
+func descend(v lang.Value, step string) (next lang.Value, keyPos diag.Position, ok bool) {
+	inner, bracket := strings.CutPrefix(step, "[")
+	inner = strings.TrimSuffix(inner, "]")
+	switch {
+	case bracket && strings.HasPrefix(inner, `"`):
+		var name string
+		if json.Unmarshal([]byte(inner), &name) != nil {
+			return v, diag.Position{}, false
+		}
+		return field(v, name)
+	case !bracket:
+		return field(v, strings.TrimPrefix(step, "."))
+	case v.Kind != lang.List:
+		return v, diag.Position{}, false
+	}
+	if i, err := strconv.Atoi(inner); err == nil {
+		if i < 0 || i >= len(v.Items) {
+			return v, diag.Position{}, false
+		}
+		return v.Items[i], diag.Position{}, true
+	}
+	for _, item := range v.Items {
+		if matches(item, inner) {
+			return item, diag.Position{}, true
+		}
+	}
+	return v, diag.Position{}, false
+}
+
+func field(v lang.Value, name string) (lang.Value, diag.Position, bool) {
+	for _, f := range v.Fields {
+		if f.Name == name {
+			return f.Value, f.Pos, true
+		}
+	}
+	return v, diag.Position{}, false
+}
+
+// matches reports whether item has the fields of a selector "a=b,c=d".
+func matches(item lang.Value, selector string) bool {
+	if item.Kind == lang.String {
+		return item.Text == selector
+	}
+	any := false
+	for part := range strings.SplitSeq(selector, ",") {
+		name, want, ok := strings.Cut(part, "=")
+		if !ok {
+			return false
+		}
+		if f, has := item.Field(name); has {
+			if f.Text != want {
+				return false
+			}
+			any = true
+		}
+	}
+	return any
+}
+
+// splitPath splits an object error ".metadata.labels: must be ..." in two.
+func splitPath(message string) (path, rest string) {
+	if p, r, ok := strings.Cut(message, ": "); ok && strings.HasPrefix(p, ".") {
+		return p, r
+	}
+	return "", message
+}
+
+// toTree makes plain JSON of v. Null members of objects are left out: null
+// means absent, in every later step alike.
+func toTree(v lang.Value) any {
+	switch v.Kind {
+	case lang.Bool:
+		return v.Text == "true"
+	case lang.Number:
+		return json.Number(v.Text)
+	case lang.String:
+		return v.Text
+	case lang.List:
+		l := make([]any, len(v.Items))
+		for i, item := range v.Items {
+			l[i] = toTree(item)
+		}
+		return l
+	case lang.Object:
+		m := make(map[string]any, len(v.Fields))
+		for _, f := range v.Fields {
+			if f.Value.Kind != lang.Null {
+				m[f.Name] = toTree(f.Value)
+			}
+		}
+		return m
+	}
+	return nil
+}
