@@ -11,7 +11,6 @@ package access
 import (
 	"iter"
 
-	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
 )
 
@@ -22,9 +21,3 @@ type State interface {
 	Get(k object.Key) (object.Object, bool)
 	List(group, kind, namespace string) iter.Seq[object.Object]
 }
-
-// Check applies the dependency rules that need to see other objects (DEP001,
-// DEP002, DEP005) to the Dependency d. s is the state as it will be: for a
-// transaction or a bundle, with all of its objects in it. Call it when a
-// Dependency is created or its spec changes.
-func Check(s State, d object.Object) []api.Problem { return nil }

@@ -132,7 +132,7 @@ func (c *checker) unknown(s *schema, path, key string) {
 		owner, _, _ = strings.Cut(owner, "[")
 	}
 	hint := ""
-	if near := nearest(key, s.names); near != "" {
+	if near := api.Nearest(key, s.names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if len(s.names) <= 8 {
 		hint = "it has: " + strings.Join(s.names, ", ")
@@ -327,7 +327,7 @@ func (c *checker) enum(s *schema, path, str string) {
 		return
 	}
 	hint := ""
-	if near := nearest(str, allowed); near != "" {
+	if near := api.Nearest(str, allowed); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	c.add(api.CodeUnsupported, path, fmt.Sprintf("%q is not one of %s", str, strings.Join(allowed, ", ")), hint)

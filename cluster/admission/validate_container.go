@@ -174,7 +174,7 @@ func (p *problems) fieldPath(at, path string) {
 		return
 	}
 	hint := "use " + strings.Join(fieldPaths, ", ") + " or metadata.labels['KEY']"
-	if near := nearest(path, fieldPaths); near != "" {
+	if near := api.Nearest(path, fieldPaths); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.add(api.CodeUnsupported, at, hint, "%q is not a field of a pod that env can take", path)

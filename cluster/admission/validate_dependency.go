@@ -21,7 +21,7 @@ func (p *problems) dependency(d *api.Dependency) {
 		p.required(".spec.consumer.kind", "use "+strings.Join(consumers, ", "))
 	case !slices.Contains(consumers, c.Kind):
 		hint := "use " + strings.Join(consumers, ", ")
-		if near := nearest(c.Kind, consumers); near != "" {
+		if near := api.Nearest(c.Kind, consumers); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		p.add(api.CodeConsumer, ".spec.consumer.kind", hint, "%q is not a workload kind", c.Kind)
@@ -74,7 +74,7 @@ func (p *problems) oneOf(at, v string, allowed ...string) {
 		return
 	}
 	hint := "use " + strings.Join(allowed, " or ")
-	if near := nearest(v, allowed); near != "" {
+	if near := api.Nearest(v, allowed); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	p.add(api.CodeUnsupported, at, hint, "%q is not one of %s", v, strings.Join(allowed, ", "))

@@ -75,7 +75,7 @@ func (p *problems) probePort(at string, port intstr.IntOrString, names []string)
 		return
 	}
 	hint := ""
-	if near := nearest(port.StrVal, names); near != "" {
+	if near := api.Nearest(port.StrVal, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if len(names) > 0 {
 		hint = "it has: " + strings.Join(names, ", ")

@@ -88,7 +88,7 @@ func (p *problems) mounts(at string, mounts []corev1.VolumeMount, volumes map[st
 			p.required(path+".name", "")
 		} else if !volumes[m.Name] {
 			hint := "add it to the pod's volumes"
-			if near := nearest(m.Name, slices.DeleteFunc(sortedKeys(volumes), func(n string) bool { return n == "" })); near != "" {
+			if near := api.Nearest(m.Name, slices.DeleteFunc(sortedKeys(volumes), func(n string) bool { return n == "" })); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			p.add(api.CodeNotFound, path+".name", hint, "the pod has no volume named %q", m.Name)

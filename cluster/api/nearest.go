@@ -1,11 +1,11 @@
-package admission
+package api
 
 import "strings"
 
-// nearest returns the candidate probably meant by s, or "" when none is near:
+// Nearest returns the candidate probably meant by s, or "" when none is near:
 // equal but for case first, then the smallest edit distance of at most a third
 // of the length.
-func nearest(s string, candidates []string) string {
+func Nearest(s string, candidates []string) string {
 	if len(s) > 64 {
 		return ""
 	}
