@@ -85,13 +85,14 @@ func (c Command) Validate() error {
 			return fmt.Errorf("%w: mutation %d: %s is there twice", ErrInvalidCommand, i, m.Key)
 		}
 		seen[m.Key] = struct{}{}
+		if size += m.size(); size > MaxCommand {
+			return fmt.Errorf("%w: it has more than %d bytes", ErrInvalidCommand, MaxCommand)
+		}
+	}
+	for i, m := range c.Mutations {
 		if err := m.validate(); err != nil {
 			return fmt.Errorf("%w: mutation %d: %s: %w", ErrInvalidCommand, i, m.Key, err)
 		}
-		size += m.size()
-	}
-	if size > MaxCommand {
-		return fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalidCommand, size, MaxCommand)
 	}
 	return nil
 }

@@ -85,9 +85,9 @@ func Decode(b []byte) (Command, error) {
 	}
 	r := reader{rest: b[1:]}
 	count := r.uvarint()
-	// The smallest mutation has six bytes: no count in b can ask for more
+	// The smallest mutation has five bytes: no count in b can ask for more
 	// memory than b has earned.
-	if count > uint64(len(r.rest))/5 {
+	if r.short || count > uint64(len(r.rest))/5 {
 		return Command{}, errors.New("decode command: it is cut short")
 	}
 	c := Command{Mutations: make([]Mutation, count)}
