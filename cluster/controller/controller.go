@@ -173,7 +173,7 @@ func (c *Controller) work(ctx context.Context) {
 			c.q.done(k)
 		case err != nil:
 			c.logFailure(ctx, k, err)
-			c.q.fail(k)
+			c.q.fail(k, apierrors.IsConflict(err))
 		default:
 			c.q.succeed(k, res.RequeueAfter)
 		}

@@ -80,11 +80,16 @@ func (q *queue) succeed(k object.Key, d time.Duration) {
 	q.finish(k, d)
 }
 
-// fail ends the work on k and looks at it again after its back-off.
-func (q *queue) fail(k object.Key) {
+// fail ends the work on k and looks at it again after its back-off. With
+// soon, the first of a row of failures is followed up at once: somebody else
+// was faster, and there is newer state to look at.
+func (q *queue) fail(k object.Key, soon bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := q.state[k]
+	if soon && e.failures == 0 {
+		e.failures, e.again = 1, true
+	}
 	d := q.max
 	if e.failures < 30 {
 		d = min(q.max, q.min<<e.failures)
