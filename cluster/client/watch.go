@@ -21,6 +21,7 @@ func (c *Client) Watch(ctx context.Context, k api.Kind, from uint64, o api.ListO
 	q := selectors(o)
 	q.Set("watch", "true")
 	q.Set("allowWatchBookmarks", "true")
+	q.Set("writBookmarks", "prompt") // every step, not one now and then
 	if from == 0 {
 		q.Set("sendInitialEvents", "true")
 		q.Set("resourceVersionMatch", "NotOlderThan")

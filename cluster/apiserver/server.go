@@ -1,0 +1,212 @@
+// Package apiserver serves the cluster over HTTPS in the conventions of the
+// Kubernetes API: kubectl, client-go and controllers written for Kubernetes
+// work with it. It authenticates, authorizes, and translates between HTTP and
+// cluster/registry; it has no rules about objects of its own.
+//
+// Everything is bounded: bodies, requests at once, watches at once, the time
+// of a request, and the time that a client may take to read what it asked for.
+// All open watches end, cleanly, when the server stops.
+package apiserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/writ-dev/writ/cluster/auth"
+	"github.com/writ-dev/writ/cluster/registry"
+)
+
+// The bounds of the server.
+const (
+	maxBody        = 3 << 20 // bytes of a request's body
+	requestTime    = 60 * time.Second
+	writeTime      = 30 * time.Second // for one write of a watch's or log's event
+	shutdownTime   = 5 * time.Second
+	inFlight       = 400
+	watchesAtOnce  = 10000
+	retryAfterBusy = 1 // seconds
+)
+
+// Options configure a Server. Registry and Credentials are required.
+type Options struct {
+	Registry    *registry.Registry
+	Credentials *auth.Credentials
+	// Version is Writ's version, shown in /version.
+	Version string
+	// Ready says whether the server can serve; nil means always. It is asked
+	// for /readyz and its error is shown.
+	Ready func(context.Context) error
+	// Logger may be nil.
+	Logger *slog.Logger
+}
+
+// Server handles the API's requests.
+type Server struct {
+	o         Options
+	mux       *http.ServeMux
+	openapi   *openapi
+	discovery *discovery
+	nodes     *http.Client
+	requests  chan struct{}
+	watches   chan struct{}
+	// stop ends what would go on for long: watches and followed logs.
+	stopping context.Context
+	stop     context.CancelFunc
+}
+
+// New makes a server.
+func New(o Options) (*Server, error) {
+	if o.Registry == nil || o.Credentials == nil {
+		return nil, errors.New("apiserver: Registry and Credentials are required")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{o: o, requests: make(chan struct{}, inFlight), watches: make(chan struct{}, watchesAtOnce)}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	var err error
+	if s.openapi, err = newOpenAPI(); err != nil {
+		return nil, fmt.Errorf("make OpenAPI documents: %w", err)
+	}
+	if s.discovery, err = newDiscovery(); err != nil {
+		return nil, fmt.Errorf("make discovery documents: %w", err)
+	}
+	s.nodes = nodeClient(o.Credentials)
+	s.routes()
+	return s, nil
+}
+
+func (s *Server) routes() {
+	s.mux = http.NewServeMux()
+	for _, p := range []string{"/healthz", "/livez"} {
+		s.mux.HandleFunc(p, s.live)
+	}
+	s.mux.HandleFunc("/readyz", s.ready)
+	s.mux.HandleFunc("/version", s.version)
+	s.mux.HandleFunc("/api", s.discovery.core)
+	s.mux.HandleFunc("/apis", s.discovery.groups)
+	s.mux.HandleFunc("/openapi/v2", s.openapi.v2)
+	s.mux.HandleFunc("/openapi/v3", s.openapi.index)
+	s.mux.HandleFunc("/openapi/v3/", s.openapi.v3)
+	s.mux.HandleFunc("/writ/v1/join", s.join)
+	s.mux.HandleFunc("/api/", s.resources)
+	s.mux.HandleFunc("/apis/", s.resources)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, schema.GroupResource{}, "", "the server could not find the requested resource", 0, false))
+	})
+}
+
+// ServeHTTP handles one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer s.recover(w, r)
+	w.Header().Set("Cache-Control", "no-cache, private")
+	// Health is asked by those who have no credential; it tells nothing else.
+	if r.URL.Path == "/healthz" || r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	u, err := s.o.Credentials.Authenticate(r)
+	if err != nil {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
+		s.fail(w, r, apierrors.NewUnauthorized("Unauthorized"))
+		return
+	}
+	for name := range r.Header {
+		if len(name) > 11 && name[:12] == "Impersonate-" {
+			s.fail(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("impersonation is not served by this version")))
+			return
+		}
+	}
+	info := parseRequest(r)
+	release, err := s.admitRequest(info)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer release()
+	if err := s.authorize(u, info); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	ctx := withCall(r.Context(), &call{user: u, info: info})
+	if !info.long() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, requestTime)
+		defer cancel()
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	s.mux.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// admitRequest takes a place among the requests at once.
+func (s *Server) admitRequest(info *requestInfo) (release func(), err error) {
+	places := s.requests
+	if info.long() {
+		places = s.watches
+	}
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	default:
+		return nil, apierrors.NewTooManyRequests("the server is handling too many requests, please try again later", retryAfterBusy)
+	}
+}
+
+// recover keeps a bug in one request from ending the server.
+func (s *Server) recover(w http.ResponseWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(v) // net/http's own way to cut a connection
+	}
+	s.o.Logger.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	s.fail(w, r, apierrors.NewInternalError(errors.New("the server failed on this request; its log says why")))
+}
+
+// Serve answers on l, over TLS, until ctx ends; then it ends the watches, lets
+// requests finish for a few seconds, and returns nil.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	h := &http.Server{
+		Handler:           s,
+		TLSConfig:         s.o.Credentials.ServerTLS(),
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 1000,
+			SendPingTimeout:      30 * time.Second, PingTimeout: 15 * time.Second,
+			WriteByteTimeout: writeTime,
+		},
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.Serve(tls.NewListener(l, h.TLSConfig)) }()
+	select {
+	case err := <-done:
+		s.stop()
+		return fmt.Errorf("serve API on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.stop()
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := h.Shutdown(stopCtx); err != nil {
+		_ = h.Close()
+	}
+	<-done
+	s.nodes.CloseIdleConnections()
+	return nil
+}
