@@ -108,16 +108,17 @@ func defaultSecret(t tree) {
 	if !ok {
 		return
 	}
+	for _, v := range plain {
+		if _, ok := v.(string); !ok {
+			return
+		}
+	}
 	data := t.make("data")
 	if data == nil {
 		return
 	}
 	for key, v := range plain {
-		text, ok := v.(string)
-		if !ok {
-			return
-		}
-		data[key] = []byte(text) // json encodes it as base64
+		data[key] = []byte(v.(string)) // json encodes it as base64
 	}
 	delete(t, "stringData")
 }

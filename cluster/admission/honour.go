@@ -68,11 +68,16 @@ func (a *allow) step(name string) *allow {
 	return a.fields[name]
 }
 
-// honoured returns the list of each kind, made once: pod specs are spliced
-// into the templates of workloads.
+// honoured returns the list of each kind, made once: what is written once in
+// the lists is put wherever it belongs, a pod spec into the templates of
+// workloads.
 var honoured = sync.OnceValue(func() map[string]*allow {
 	pod := parseAllow(podFields)
-	pod.fields["initContainers"] = pod.fields["containers"]
+	container := pod.fields["containers"]
+	for _, probe := range []string{"readinessProbe", "startupProbe"} {
+		container.elem.fields[probe] = container.elem.fields["livenessProbe"]
+	}
+	pod.fields["initContainers"] = container
 	kinds := map[string]*allow{}
 	for kind, list := range kindFields {
 		a := parseAllow("apiVersion\nkind\nmetadata.*\nstatus.*\n" + list)

@@ -4,6 +4,8 @@ import "github.com/writ-dev/writ/cluster/api"
 
 // podFields are the fields of a pod spec that the scheduler, the node agent
 // and the sandbox runtime honour, and the values that change nothing.
+// initContainers have the fields of containers, and all probes those of
+// livenessProbe.
 const podFields = `
 	activeDeadlineSeconds = 0
 	automountServiceAccountToken
