@@ -168,3 +168,27 @@ func Granted(p *corev1.Pod) bool {
 		return c.Type == api.ConditionGranted && c.Status == corev1.ConditionTrue
 	})
 }
+
+// ownConditions are the conditions that the node agent writes.
+var ownConditions = []corev1.PodConditionType{
+	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+}
+
+// Merge returns the status that an object with status old shall get when the
+// agent's view is own: others' conditions and the addresses stay.
+func Merge(old, own corev1.PodStatus) corev1.PodStatus {
+	s := own
+	s.PodIP, s.PodIPs = old.PodIP, old.PodIPs
+	s.Conditions = nil
+	for _, c := range own.Conditions {
+		if slices.Contains(ownConditions, c.Type) {
+			s.Conditions = append(s.Conditions, c)
+		}
+	}
+	for _, c := range old.Conditions {
+		if !slices.Contains(ownConditions, c.Type) {
+			s.Conditions = append(s.Conditions, c)
+		}
+	}
+	return s
+}
