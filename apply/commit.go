@@ -180,49 +180,51 @@ func (cm *commit) drift(kind api.Kind, o *ObjectPlan, live object.Object) (bool,
 		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was marked for deletion"})
 		return true, nil
 	}
-	now := own(kind, live.Tree())
-	var changes []diff.Change
-	marks := map[string]any{}
-	for _, c := range diff.Compare(kind, own(kind, o.Base.Object.Tree()), now) {
-		if name, ok := controllerMark(c.Path); ok {
-			marks[name] = c.New
-			continue
-		}
-		changes = append(changes, c)
-	}
-	if len(changes) > 0 {
+	base, _ := splitMarks(own(kind, o.Base.Object.Tree()))
+	now, marks := splitMarks(own(kind, live.Tree()))
+	if changes := diff.Compare(kind, base, now); len(changes) > 0 {
 		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was changed", Changes: changes})
 		return true, nil
 	}
 	o.Base = &Base{UID: o.Base.UID, ResourceVersion: live.Meta().ResourceVersion, Object: o.Base.Object}
-	if len(marks) == 0 || o.Action != Update {
+	if o.Action != Update {
 		return false, nil
 	}
+	tree, _ := splitMarks(o.Object.Tree())
 	var err error
-	o.Object, err = withAnnotations(o.Object, marks)
+	o.Object, err = withAnnotations(tree, marks)
 	return false, err
 }
 
-// controllerMark is the name of an annotation by which a controller keeps its
-// books on the object it works for.
-func controllerMark(path string) (string, bool) {
-	name, ok := strings.CutPrefix(path, `.metadata.annotations["`)
-	name, end := strings.CutSuffix(name, `"]`)
-	return name, ok && end && strings.HasPrefix(name, "deployment.kubernetes.io/")
-}
-
-func withAnnotations(o object.Object, values map[string]any) (object.Object, error) {
-	tree := o.Tree()
+// splitMarks takes the annotations out of a tree by which controllers keep
+// their books on the objects they work for.
+func splitMarks(tree map[string]any) (rest, marks map[string]any) {
 	meta, _ := tree["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	for name, v := range values {
-		if v == nil {
-			delete(annotations, name)
+	marks = map[string]any{}
+	kept := map[string]any{}
+	for name, v := range annotations {
+		if strings.HasPrefix(name, "deployment.kubernetes.io/") {
+			marks[name] = v
 		} else {
-			annotations = with(annotations, name, v)
+			kept[name] = v
 		}
 	}
-	tree["metadata"] = with(meta, "annotations", annotations)
+	if len(marks) == 0 {
+		return tree, marks
+	}
+	return with(tree, "metadata", with(meta, "annotations", kept)), marks
+}
+
+func withAnnotations(tree, values map[string]any) (object.Object, error) {
+	if len(values) > 0 {
+		meta, _ := tree["metadata"].(map[string]any)
+		annotations, _ := meta["annotations"].(map[string]any)
+		for name, v := range values {
+			annotations = with(annotations, name, v)
+		}
+		tree = with(tree, "metadata", with(meta, "annotations", annotations))
+	}
 	return object.FromTree(tree)
 }
 
