@@ -49,6 +49,7 @@ apply/diff: cluster/object cluster/api
 apply/converge: cluster/object cluster/api
 apply: render lang/diag apply/diff apply/converge cluster/api cluster/object
 nodeagent/runtime:
+nodeagent/runtime/runtimetest: nodeagent/runtime
 nodeagent/runtime/sandbox: nodeagent/runtime nodeagent/image
 nodeagent/image:
 nodeagent/network: cluster/api

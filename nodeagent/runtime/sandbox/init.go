@@ -142,8 +142,8 @@ func runCommand(s *spec, who identity, control *os.File) error {
 	if err := unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close files: %w", err)
 	}
-	// Changing credentials has undone what the parent set, so set it again,
-	// then make sure that the parent was there to the end.
+	// Only now, because changing credentials undoes it. The report fails if the
+	// parent was gone before.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("die with parent: %w", err)
 	}

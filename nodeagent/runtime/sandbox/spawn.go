@@ -71,7 +71,10 @@ func spawn(ctx context.Context, o spawnOptions) (*child, error) {
 	}
 	cmd.WaitDelay = drainTimeout
 	c := &child{cmd: cmd, pidfd: -1}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: o.flags, Setsid: true, Pdeathsig: syscall.SIGKILL}
+	// The child sets its own death signal: syscall.SysProcAttr's compares
+	// parents by number, which means nothing across pid namespaces, and kills
+	// the child of an exec. Until then it depends on this connection.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: o.flags, Setsid: true}
 	alive := o.fork(func() { err = cmd.Start() })
 	theirs.Close()
 	if !alive {
