@@ -1,0 +1,98 @@
+package consensus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/writ-dev/writ/cluster/store"
+)
+
+// Propose makes c durable and applies it. When ctx ends while c is under way,
+// the error is store.ErrOutcomeUnknown (and ctx's): c may still be applied.
+// All other errors are those of package store.
+func (n *Node) Propose(ctx context.Context, c store.Command) (store.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Result{}, err
+	}
+	if err := c.Validate(); err != nil {
+		return store.Result{}, err
+	}
+	if err := n.dir.checkFree(n.options.MinFree); err != nil {
+		return store.Result{}, err
+	}
+	var f raft.ApplyFuture
+	err := n.submit(ctx, func() raft.Future {
+		f = n.raft.Apply(c.Encode(), 0)
+		return f
+	})
+	if err != nil {
+		return store.Result{}, err
+	}
+	result, ok := f.Response().(store.Result)
+	if !ok {
+		// The entry is in the log, but this server stopped before it.
+		return store.Result{}, fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, n.Err())
+	}
+	return result, nil
+}
+
+// Barrier returns when all that was committed before the call is applied here.
+func (n *Node) Barrier(ctx context.Context) error {
+	return n.submit(ctx, func() raft.Future { return n.raft.Barrier(0) })
+}
+
+// submit hands one entry to Raft and waits for it, ctx or the end. begin's
+// results may be used only if there is no error.
+func (n *Node) submit(ctx context.Context, begin func() raft.Future) error {
+	select {
+	case n.slots <- struct{}{}:
+	case <-n.ended:
+		return n.Err()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", store.ErrBusy, ctx.Err())
+	}
+	n.mu.RLock()
+	err := n.err
+	if err == nil && !n.leading.Load() {
+		err = store.ErrNotLeader
+	}
+	if err != nil {
+		n.mu.RUnlock()
+		<-n.slots
+		return err
+	}
+	n.proposals.Add(1)
+	n.mu.RUnlock()
+
+	done := make(chan error, 1)
+	go func() {
+		defer n.proposals.Done()
+		defer func() { <-n.slots }()
+		done <- begin().Error()
+	}()
+	select {
+	case err := <-done:
+		return n.explain(err)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, ctx.Err())
+	}
+}
+
+// explain turns a future's error into one of package store's.
+func (n *Node) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return store.ErrNotLeader
+	}
+	// Leadership lost, shut down or a failed write: the entry may be on disk,
+	// here or at another member.
+	if stopped := n.Err(); stopped != nil {
+		err = stopped
+	}
+	return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, err)
+}
