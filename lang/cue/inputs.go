@@ -1,0 +1,226 @@
+package cue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// inputs gives a program its parameters and notes which of them it uses.
+type inputs struct {
+	values map[string]string
+	// known is every name the program declares, with the first place.
+	known map[string]diag.Position
+}
+
+func newInputs(values map[string]string) *inputs {
+	return &inputs{values: values, known: map[string]diag.Position{}}
+}
+
+func (in *inputs) declare(name string, pos diag.Position) {
+	if _, ok := in.known[name]; !ok {
+		in.known[name] = pos
+	}
+}
+
+// included evaluates a file's @if and @ignore.
+func (in *inputs) included(f *ast.File) (bool, error) {
+	for _, d := range f.Decls {
+		a, ok := d.(*ast.Attribute)
+		if !ok {
+			if _, ok := d.(*ast.Package); ok {
+				break
+			}
+			continue
+		}
+		switch name, body := a.Split(); name {
+		case "ignore":
+			return false, nil
+		case "if":
+			expr, err := parser.ParseExpr("", body)
+			if err != nil {
+				return false, diag.Errorf(position(a.Pos()), "CUE005", "@if(%s) is not a condition", body)
+			}
+			return in.condition(expr, position(a.Pos()))
+		}
+	}
+	return true, nil
+}
+
+func (in *inputs) condition(e ast.Expr, pos diag.Position) (bool, error) {
+	switch x := e.(type) {
+	case *ast.Ident:
+		in.declare(x.Name, pos)
+		return in.values[x.Name] == "true", nil
+	case *ast.ParenExpr:
+		return in.condition(x.X, pos)
+	case *ast.UnaryExpr:
+		if x.Op == token.NOT {
+			ok, err := in.condition(x.X, pos)
+			return !ok, err
+		}
+	case *ast.BinaryExpr:
+		if x.Op == token.LAND || x.Op == token.LOR {
+			left, err := in.condition(x.X, pos)
+			if err != nil {
+				return false, err
+			}
+			right, err := in.condition(x.Y, pos)
+			if x.Op == token.LAND {
+				return left && right, err
+			}
+			return left || right, err
+		}
+	}
+	return false, diag.Errorf(pos, "CUE005", "a condition of @if holds names, !, && and || only")
+}
+
+// inject gives every @tag field of the files its input, and reports inputs
+// that the program has no tag for.
+func (in *inputs) inject(files []*ast.File) error {
+	var problems diag.List
+	for _, f := range files {
+		var outer []ast.Node // lists and comprehensions around the node
+		ast.Walk(f, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.ListLit, *ast.Comprehension:
+				outer = append(outer, n)
+			case *ast.Field:
+				problems = append(problems, in.field(x, len(outer) > 0)...)
+			}
+			return true
+		}, func(n ast.Node) {
+			switch n.(type) {
+			case *ast.ListLit, *ast.Comprehension:
+				outer = outer[:len(outer)-1]
+			}
+		})
+	}
+	problems = append(problems, in.unknown()...)
+	return problems.Err()
+}
+
+func (in *inputs) unknown() diag.List {
+	var problems diag.List
+	for _, name := range slices.Sorted(maps.Keys(in.values)) {
+		if _, ok := in.known[name]; ok {
+			continue
+		}
+		problems = append(problems, lang.UnknownInput(name, in.known, "declare it: "+name+": string @tag("+name+")"))
+	}
+	return problems
+}
+
+func (in *inputs) field(f *ast.Field, nested bool) diag.List {
+	for _, a := range f.Attrs {
+		name, body := a.Split()
+		if name != "tag" {
+			continue
+		}
+		pos := position(a.Pos())
+		key, kind, err := parseTag(body)
+		if err != nil {
+			return diag.Errorf(pos, "CUE005", "%s", err)
+		}
+		if _, _, err := ast.LabelName(f.Label); nested || err != nil || f.Constraint != token.ILLEGAL {
+			return diag.Errorf(pos, "CUE005", "@tag belongs on a regular field outside of lists and comprehensions")
+		}
+		in.declare(key, pos)
+		text, ok := in.values[key]
+		if !ok {
+			continue
+		}
+		lit, err := inputLiteral(text, kind)
+		if err != nil {
+			return diag.List{{
+				Code: "CUE005", Pos: pos, Message: fmt.Sprintf("input %s=%s: %s", key, text, err),
+				Hint: "give an input of type " + kind,
+			}}
+		}
+		f.Value = ast.NewBinExpr(token.AND, f.Value, lit)
+	}
+	return nil
+}
+
+// parseTag reads "name,type=int". Shorthands (short=) have no meaning here:
+// inputs always have a name; var= would read the machine and is refused.
+func parseTag(body string) (key, kind string, err error) {
+	parts := strings.Split(body, ",")
+	key, kind = strings.TrimSpace(parts[0]), "string"
+	if !ast.IsValidIdent(key) {
+		return "", "", fmt.Errorf("@tag(%s) does not start with a name", body)
+	}
+	for _, part := range parts[1:] {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {
+		case "type":
+			kind = value
+		case "var":
+			return "", "", fmt.Errorf("@tag(%s): var= would read the machine that renders; use an input", body)
+		}
+	}
+	if !slices.Contains([]string{"string", "int", "number", "bool"}, kind) {
+		return "", "", fmt.Errorf("@tag(%s): unknown type %s", body, kind)
+	}
+	return key, kind, nil
+}
+
+func inputLiteral(text, kind string) (ast.Expr, error) {
+	switch kind {
+	case "string":
+		return ast.NewString(text), nil
+	case "bool":
+		b, err := strconv.ParseBool(text)
+		if err != nil || text != "true" && text != "false" {
+			return nil, fmt.Errorf("neither true nor false")
+		}
+		return ast.NewBool(b), nil
+	}
+	sign, digits := text, ""
+	if digits = strings.TrimPrefix(text, "-"); digits != text {
+		sign = "-"
+	} else {
+		sign = ""
+	}
+	var info literal.NumInfo
+	if err := literal.ParseNum(digits, &info); err != nil {
+		return nil, fmt.Errorf("not a number")
+	}
+	tok := token.FLOAT
+	if info.IsInt() {
+		tok = token.INT
+	} else if kind == "int" {
+		return nil, fmt.Errorf("not a whole number")
+	}
+	var lit ast.Expr = ast.NewLit(tok, digits)
+	if sign != "" {
+		lit = &ast.UnaryExpr{Op: token.SUB, X: lit}
+	}
+	return lit, nil
+}
+
+// refuseEmbed reports @embed, which reads files behind the evaluator's back.
+func refuseEmbed(f *ast.File) error {
+	var problems diag.List
+	ast.Walk(f, func(n ast.Node) bool {
+		if a, ok := n.(*ast.Attribute); ok {
+			if name, _ := a.Split(); name == "embed" {
+				problems = append(problems, diag.Diagnostic{
+					Code: "CUE007", Pos: position(a.Pos()), Message: "@embed is not supported",
+					Hint: "write the data as CUE",
+				})
+			}
+		}
+		return true
+	}, nil)
+	return problems.Err()
+}

@@ -1,0 +1,375 @@
+package cue
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/build"
+	cueerrors "cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+const libraryModule = "writ.dev"
+
+// loader builds the instances of one program.
+type loader struct {
+	program lang.Program
+	reader  *lang.Reader
+	inputs  *inputs
+	context *build.Context
+	module  module
+	files   map[string]*ast.File
+	// stack is the packages being loaded, to find import cycles.
+	stack []string
+	// failed is what went wrong while loading imports, in Writ's terms.
+	failed diag.List
+}
+
+// module is the main module.
+type module struct {
+	root string // directory; "." without a module
+	path string // import path without major version; "" without a module
+	real bool
+}
+
+func newLoader(p lang.Program) *loader {
+	l := &loader{
+		program: p,
+		reader:  lang.NewReader(p),
+		inputs:  newInputs(p.Inputs),
+		files:   map[string]*ast.File{},
+	}
+	l.context = build.NewContext(build.Loader(l.importPackage))
+	return l
+}
+
+// entry loads the program's own package.
+func (l *loader) entry() (*build.Instance, error) {
+	name := l.program.Entry
+	info, err := l.reader.Stat(name)
+	if err != nil {
+		return nil, lang.Failure(diag.Position{}, name, err)
+	}
+	dir := name
+	if !info.IsDir() {
+		dir = path.Dir(name)
+	}
+	if err := l.findModule(dir); err != nil {
+		return nil, err
+	}
+	var files []*ast.File
+	if info.IsDir() {
+		files, err = l.packageFiles(dir, "", l.module, l.inputs)
+	} else {
+		var f *ast.File
+		f, err = l.parse(name)
+		files = []*ast.File{f}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := l.inputs.inject(files); err != nil {
+		return nil, err
+	}
+	inst := l.context.NewInstance(dir, nil)
+	inst.Module = l.module.path
+	return inst, l.complete(inst, files)
+}
+
+// complete adds the files to an instance and loads what they import.
+func (l *loader) complete(inst *build.Instance, files []*ast.File) error {
+	for _, f := range files {
+		if inst.PkgName == "" {
+			inst.PkgName = f.PackageName()
+		}
+		if err := inst.AddSyntax(f); err != nil {
+			return l.diagnose(err)
+		}
+	}
+	err := inst.Complete()
+	if len(l.failed) > 0 {
+		return l.failed.Err()
+	}
+	if err != nil {
+		return l.diagnose(err)
+	}
+	if inst.ResolutionErr != nil {
+		return l.diagnose(inst.ResolutionErr)
+	}
+	return nil
+}
+
+// findModule finds the module that a directory belongs to.
+func (l *loader) findModule(dir string) error {
+	for d := dir; ; d = path.Dir(d) {
+		name := path.Join(d, "cue.mod", "module.cue")
+		if _, err := l.reader.ReadFile(name); err == nil {
+			f, err := l.parse(name)
+			if err != nil {
+				return err
+			}
+			l.module = module{root: d, path: modulePath(f), real: true}
+			return nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return lang.Failure(diag.Position{}, name, err)
+		}
+		if d == "." {
+			l.module = module{root: dir}
+			return nil
+		}
+	}
+}
+
+// modulePath reads the literal `module: "example.com/app@v0"`.
+func modulePath(f *ast.File) string {
+	for _, d := range f.Decls {
+		field, ok := d.(*ast.Field)
+		if !ok {
+			continue
+		}
+		if name, _, err := ast.LabelName(field.Label); err != nil || name != "module" {
+			continue
+		}
+		if lit, ok := field.Value.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if s, err := strconv.Unquote(lit.Value); err == nil {
+				s, _, _ = strings.Cut(s, "@")
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// parse reads and parses a file once.
+func (l *loader) parse(name string) (*ast.File, error) {
+	if f, ok := l.files[name]; ok {
+		return f, nil
+	}
+	data, err := l.reader.ReadFile(name)
+	if err != nil {
+		return nil, lang.Failure(diag.Position{}, name, err)
+	}
+	if line := tooDeep(data); line > 0 {
+		return nil, diag.Errorf(diag.Position{File: name, Line: line}, "CUE004", "brackets or operators nest deeper than %d", maxNesting)
+	}
+	f, err := parser.ParseFile(name, data, parser.ParseComments)
+	if err != nil {
+		return nil, l.diagnose(err)
+	}
+	if err := refuseEmbed(f); err != nil {
+		return nil, err
+	}
+	l.files[name] = f
+	return f, nil
+}
+
+// packageFiles parses the files of a package in dir. With want "" the package
+// is the only one that the directory holds. Files above dir belong to it too,
+// up to the root of a real module.
+func (l *loader) packageFiles(dir, want string, m module, in *inputs) ([]*ast.File, error) {
+	own, err := l.directoryFiles(dir, in)
+	if err != nil {
+		return nil, err
+	}
+	if want == "" {
+		if want, err = onlyPackage(dir, own); err != nil {
+			return nil, err
+		}
+	}
+	files := filterPackage(own, want)
+	if len(files) == 0 {
+		return nil, nil
+	}
+	for d := dir; want != "" && m.real && d != m.root && d != "."; {
+		d = path.Dir(d)
+		above, err := l.directoryFiles(d, in)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, filterPackage(above, want)...)
+	}
+	return files, nil
+}
+
+func filterPackage(files []*ast.File, name string) []*ast.File {
+	var of []*ast.File
+	for _, f := range files {
+		if packageName(f) == name {
+			of = append(of, f)
+		}
+	}
+	return of
+}
+
+func packageName(f *ast.File) string {
+	if name := f.PackageName(); name != "_" {
+		return name
+	}
+	return ""
+}
+
+// onlyPackage is the name of the package that a directory holds. Files without
+// a package clause make a package only when they are alone.
+func onlyPackage(dir string, files []*ast.File) (string, error) {
+	first := map[string]string{}
+	for _, f := range files {
+		if _, ok := first[packageName(f)]; !ok {
+			first[packageName(f)] = f.Filename
+		}
+	}
+	if len(first) > 1 {
+		delete(first, "")
+	}
+	switch len(first) {
+	case 0:
+		return "", diag.List{{
+			Code: "CUE003", Message: "no CUE files in " + dir,
+			Hint: "name the directory or the file that holds the program",
+		}}
+	case 1:
+		for name := range first {
+			return name, nil
+		}
+	}
+	d := diag.Diagnostic{
+		Code: "CUE003", Pos: diag.Position{File: dir},
+		Message: "the directory holds several packages",
+		Hint:    "name one file, or give each package its own directory",
+	}
+	for name, file := range first {
+		d.Notes = append(d.Notes, diag.Note{Pos: diag.Position{File: file}, Text: "package " + name})
+	}
+	slices.SortFunc(d.Notes, func(a, b diag.Note) int { return strings.Compare(a.Text, b.Text) })
+	return "", diag.List{d}
+}
+
+// directoryFiles parses the CUE files of a directory that belong to a program.
+func (l *loader) directoryFiles(dir string, in *inputs) ([]*ast.File, error) {
+	entries, err := l.reader.ReadDir(dir)
+	if err != nil {
+		return nil, lang.Failure(diag.Position{}, dir, err)
+	}
+	var files []*ast.File
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || !strings.HasSuffix(name, ".cue") || name[0] == '_' || name[0] == '.' ||
+			strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_tool.cue") {
+			continue
+		}
+		f, err := l.parse(path.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		included, err := in.included(f)
+		if err != nil {
+			return nil, err
+		}
+		if included {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
+
+// importPackage is build.LoadFunc: it returns nil for a built-in package.
+func (l *loader) importPackage(pos token.Pos, importPath string) *build.Instance {
+	inst := l.context.NewInstance(importPath, nil)
+	inst.ImportPath = importPath
+	fail := func(code, message, hint string) *build.Instance {
+		l.failed = append(l.failed, diag.Diagnostic{Code: code, Pos: position(pos), Message: message, Hint: hint})
+		inst.Err = cueerrors.Newf(pos, "%s", message)
+		return inst
+	}
+	if slices.Contains(l.stack, importPath) {
+		return fail("CUE006", "packages import each other: "+strings.Join(append(l.stack, importPath), " -> "), "")
+	}
+	l.stack = append(l.stack, importPath)
+	defer func() { l.stack = l.stack[:len(l.stack)-1] }()
+
+	p := ast.ParseImportPath(importPath)
+	first, _, _ := strings.Cut(p.Path, "/")
+	switch {
+	case build.IsLocalImport(importPath):
+		return fail("CUE006", "relative import "+strconv.Quote(importPath)+" is not allowed", "give the module a cue.mod/module.cue and import by its path")
+	case first == "tool":
+		return fail("CUE006", "package "+p.Path+" does input and output, which programs cannot", "pass what you need as an input")
+	case !strings.Contains(first, "."):
+		return nil
+	}
+	dirs, m := l.packageDirs(p.Path)
+	for _, dir := range dirs {
+		if info, err := l.reader.Stat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		files, err := l.packageFiles(dir, p.Qualifier, m, newInputs(nil))
+		if err != nil {
+			l.failed = append(l.failed, diag.From(err)...)
+			inst.Err = cueerrors.Newf(pos, "import failed")
+			return inst
+		}
+		for _, f := range files {
+			if err := inst.AddSyntax(f); err != nil {
+				inst.Err = err
+				return inst
+			}
+		}
+	}
+	if len(inst.Files) == 0 {
+		return fail("CUE006", "cannot find package "+strconv.Quote(importPath), l.importHint(p.Path))
+	}
+	inst.PkgName = inst.Files[0].PackageName()
+	inst.Module = m.path
+	if err := inst.Complete(); err == nil && inst.ResolutionErr != nil {
+		inst.Err = inst.ResolutionErr
+	}
+	return inst
+}
+
+// packageDirs are the directories that may hold an imported package.
+func (l *loader) packageDirs(importPath string) ([]string, module) {
+	if rest, ok := below(importPath, libraryModule); ok {
+		return []string{lang.LibraryPrefix + "cue/" + rest}, module{path: libraryModule}
+	}
+	if rest, ok := below(importPath, l.module.path); ok && l.module.path != "" {
+		return []string{path.Join(l.module.root, rest)}, l.module
+	}
+	var dirs []string
+	for _, kind := range []string{"pkg", "usr", "gen"} {
+		dirs = append(dirs, path.Join(l.module.root, "cue.mod", kind, importPath))
+	}
+	return dirs, module{path: importPath}
+}
+
+// below cuts a module's path off an import path.
+func below(importPath, modulePath string) (string, bool) {
+	if importPath == modulePath {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, modulePath+"/")
+}
+
+func (l *loader) importHint(importPath string) string {
+	if _, ok := below(importPath, libraryModule); ok {
+		var names []string
+		entries, _ := l.reader.ReadDir(lang.LibraryPrefix + "cue")
+		for _, e := range entries {
+			if e.IsDir() {
+				names = append(names, libraryModule+"/"+e.Name())
+			}
+		}
+		return "import one of the library's packages: " + strings.Join(names, ", ")
+	}
+	if !l.module.real {
+		return "add a cue.mod/module.cue, or copy the package to " + path.Join("cue.mod/pkg", importPath)
+	}
+	return "copy the package to " + path.Join(l.module.root, "cue.mod/pkg", importPath) + "; nothing is downloaded while rendering"
+}

@@ -1,0 +1,192 @@
+package jsonnet
+
+import (
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-jsonnet"
+	"github.com/google/go-jsonnet/ast"
+	"github.com/google/go-jsonnet/toolutils"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// surveyor reads the syntax trees of a program and of all it imports.
+type surveyor struct {
+	vm   *jsonnet.VM
+	seen map[string]bool
+	// external is the names given to std.extVar; any says that some are
+	// computed, so that every name may be in use.
+	external map[string]diag.Position
+	any      bool
+	problems diag.List
+}
+
+// survey finds the literals that a float64 cannot hold and the external
+// variables in use.
+func survey(vm *jsonnet.VM, entry string, node ast.Node) *surveyor {
+	s := &surveyor{vm: vm, seen: map[string]bool{entry: true}, external: map[string]diag.Position{}}
+	s.walk(node)
+	return s
+}
+
+func (s *surveyor) walk(node ast.Node) {
+	if node == nil {
+		return
+	}
+	switch n := node.(type) {
+	case *ast.LiteralNumber:
+		s.number(n)
+	case *ast.Apply:
+		s.call(n)
+	case *ast.Import:
+		// An import that fails matters only if it is evaluated.
+		imported, file, err := s.vm.ImportAST(n.Loc().FileName, n.File.Value)
+		if err == nil && !s.seen[file] {
+			s.seen[file] = true
+			s.walk(imported)
+		}
+		return
+	}
+	for _, child := range toolutils.Children(node) {
+		s.walk(child)
+	}
+}
+
+func (s *surveyor) number(n *ast.LiteralNumber) {
+	if message := inexact(n.OriginalString); message != "" {
+		s.problems = append(s.problems, diag.Diagnostic{
+			Code: "JSONNET002", Pos: position(n.Loc()), Message: message,
+			Hint: "write it as a string, or use CUE, whose numbers are exact",
+		})
+	}
+}
+
+// inexact says why a float64 does not hold the number that text denotes, or
+// nothing.
+func inexact(text string) string {
+	want, err := lang.CanonicalNumber(strings.ReplaceAll(text, "_", ""))
+	if err != nil {
+		return err.Error()
+	}
+	f, err := strconv.ParseFloat(want, 64)
+	if err != nil {
+		return "number " + text + " is out of the range of Jsonnet's numbers"
+	}
+	if beyond(want) {
+		return "number " + text + " is beyond 2^53, where Jsonnet's numbers are not exact"
+	}
+	got, err := lang.CanonicalNumber(strconv.FormatFloat(f, 'g', -1, 64))
+	if err != nil || got != want {
+		return "number " + text + " has more digits than Jsonnet's numbers can hold; it would become " + got
+	}
+	return ""
+}
+
+// beyond reports whether a canonical number is whole and beyond ±2^53.
+func beyond(text string) bool {
+	i, ok := new(big.Int).SetString(text, 10)
+	return ok && i.CmpAbs(new(big.Int).Lsh(big.NewInt(1), 53)) > 0
+}
+
+// call notes std.extVar("name").
+func (s *surveyor) call(n *ast.Apply) {
+	index, ok := n.Target.(*ast.Index)
+	if !ok || literal(index.Index) != "extVar" {
+		return
+	}
+	if v, ok := index.Target.(*ast.Var); !ok || v.Id != "std" && v.Id != "$std" {
+		return
+	}
+	if len(n.Arguments.Positional) != 1 {
+		s.any = true
+		return
+	}
+	name, ok := n.Arguments.Positional[0].Expr.(*ast.LiteralString)
+	if !ok {
+		s.any = true
+		return
+	}
+	if _, ok := s.external[name.Value]; !ok {
+		s.external[name.Value] = position(n.Loc())
+	}
+}
+
+// literal is the content of a string literal, or "".
+func literal(n ast.Node) string {
+	if s, ok := n.(*ast.LiteralString); ok {
+		return s.Value
+	}
+	return ""
+}
+
+// bind gives the inputs to the program. Parameters is those of the function
+// that the program is, if it is one.
+func (s *surveyor) bind(vm *jsonnet.VM, parameters []ast.Parameter, inputs map[string]string) error {
+	known := maps.Clone(s.external)
+	arguments := map[string]bool{}
+	var problems diag.List
+	for _, p := range parameters {
+		name := string(p.Name)
+		known[name], arguments[name] = position(&p.LocRange), true
+		if _, ok := inputs[name]; !ok && p.DefaultArg == nil {
+			problems = append(problems, diag.Diagnostic{
+				Code: "LANG005", Pos: known[name],
+				Message: "the program needs the input " + strconv.Quote(name),
+				Hint:    "give it: --input " + name + "=VALUE",
+			})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		switch {
+		case arguments[name]:
+			vm.TLAVar(name, inputs[name])
+		case s.any || s.external[name].IsValid():
+		default:
+			problems = append(problems, lang.UnknownInput(name, known, "make the program a function with a parameter "+name))
+		}
+		vm.ExtVar(name, inputs[name])
+	}
+	return problems.Err()
+}
+
+// exact makes every number of a result canonical and refuses those that may
+// have lost digits.
+func exact(v *lang.Value, path string) error {
+	switch v.Kind {
+	case lang.Number:
+		if beyond(v.Text) {
+			return diag.List{{
+				Code: "JSONNET002", Pos: v.Pos, Path: path,
+				Message: "number " + v.Text + " is beyond 2^53, where Jsonnet's numbers are not exact",
+				Hint:    "compute with smaller numbers, or make it a string",
+			}}
+		}
+		// go-jsonnet prints 17 digits; the shortest text of the same float64
+		// is what was meant.
+		f, err := strconv.ParseFloat(v.Text, 64)
+		if err != nil {
+			return diag.Errorf(v.Pos, "JSONNET002", "number %s is out of range", v.Text)
+		}
+		if v.Text, err = lang.CanonicalNumber(strconv.FormatFloat(f, 'g', -1, 64)); err != nil {
+			return diag.Errorf(v.Pos, "JSONNET002", "%s", err)
+		}
+	case lang.List:
+		for i := range v.Items {
+			if err := exact(&v.Items[i], lang.JoinIndex(path, i)); err != nil {
+				return err
+			}
+		}
+	case lang.Object:
+		for i := range v.Fields {
+			if err := exact(&v.Fields[i].Value, lang.JoinField(path, v.Fields[i].Name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
