@@ -14,6 +14,8 @@ import (
 type sink interface {
 	replace(items []object.Object, revision uint64)
 	apply(e api.Event)
+	// progress says that no change up to revision is outstanding.
+	progress(revision uint64)
 }
 
 // Pauses between attempts to reach the server.
@@ -65,7 +67,9 @@ func (a *agent) followOnce(ctx context.Context, k api.Kind, o api.ListOptions, s
 	}
 	for e := range events {
 		revision = max(revision, e.Revision)
-		if e.Type != api.Bookmark {
+		if e.Type == api.Bookmark {
+			s.progress(e.Revision)
+		} else {
 			s.apply(e)
 		}
 	}

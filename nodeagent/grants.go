@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,12 +25,30 @@ type grantTable struct {
 
 func newGrantTable(c api.Client) *grantTable { return &grantTable{client: c} }
 
-// await makes sure that everything up to a revision is in. The watch may not
-// have come so far, and stays silent when nothing changes: then list.
+// listAfter is how long await trusts the watch to come that far by itself.
+const listAfter = 5 * time.Millisecond
+
+// await makes sure that everything up to a revision is in. The watch may be
+// slow, or silent because no grant changes: then list.
 func (t *grantTable) await(ctx context.Context, revision uint64) error {
+	timer := time.NewTimer(listAfter)
+	defer timer.Stop()
+	for late := false; !late; {
+		done, moved := t.complete(revision)
+		if done {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-timer.C:
+			late = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	t.listing.Lock()
 	defer t.listing.Unlock()
-	if t.complete(revision) {
+	if done, _ := t.complete(revision); done {
 		return nil
 	}
 	list, err := t.client.List(ctx, api.GrantKind, api.ListOptions{})

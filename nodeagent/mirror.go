@@ -15,8 +15,10 @@ type mirror[T any] struct {
 
 	mu    sync.Mutex
 	items map[object.Key]*T
-	// reached is the newest revision seen; what happened up to floor is in.
+	// reached is the newest revision seen; all that happened up to floor is in.
 	reached, floor uint64
+	// moved, where somebody waits, is closed when either grows.
+	moved chan struct{}
 }
 
 func (m *mirror[T]) replace(items []object.Object, revision uint64) {
@@ -33,6 +35,7 @@ func (m *mirror[T]) replace(items []object.Object, revision uint64) {
 		return
 	}
 	m.items, m.reached, m.floor = now, revision, revision
+	m.stir()
 	m.mu.Unlock()
 	m.tell()
 }
@@ -53,8 +56,25 @@ func (m *mirror[T]) apply(e api.Event) {
 		m.items[e.Object.Key()] = v
 	}
 	m.reached = max(m.reached, e.Revision)
+	m.stir()
 	m.mu.Unlock()
 	m.tell()
+}
+
+// progress says that all that happened up to a revision is in.
+func (m *mirror[T]) progress(revision uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reached, m.floor = max(m.reached, revision), max(m.floor, revision)
+	m.stir()
+}
+
+// stir wakes those who wait. m.mu is held.
+func (m *mirror[T]) stir() {
+	if m.moved != nil {
+		close(m.moved)
+		m.moved = nil
+	}
 }
 
 func (m *mirror[T]) tell() {
@@ -74,10 +94,17 @@ func (m *mirror[T]) all() []*T {
 	return list
 }
 
-// complete reports whether everything up to a revision is in. Several objects
-// change at one revision, so having seen that revision is not enough.
-func (m *mirror[T]) complete(revision uint64) bool {
+// complete reports whether everything up to a revision is in, and otherwise
+// returns what is closed when there is more. Several objects change at one
+// revision, so having seen that revision is not enough.
+func (m *mirror[T]) complete(revision uint64) (bool, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.floor >= revision || m.reached > revision
+	if m.floor >= revision || m.reached > revision {
+		return true, nil
+	}
+	if m.moved == nil {
+		m.moved = make(chan struct{})
+	}
+	return false, m.moved
 }

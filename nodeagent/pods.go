@@ -74,6 +74,9 @@ func (s *podSet) apply(e api.Event) {
 	s.update(e.Object)
 }
 
+// progress is of no interest: a pod's own version says how old it is.
+func (s *podSet) progress(uint64) {}
+
 // update takes a new or changed pod.
 func (s *podSet) update(o object.Object) {
 	p, err := api.Decode[corev1.Pod](o)
