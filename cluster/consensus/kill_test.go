@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 		fmt.Println("ended", writeUntilKilled(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(fullVariable); dir != "" {
+		if err := fillDisk(dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

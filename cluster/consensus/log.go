@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/types"
 )
 
 // logStore is the write-ahead log, for entries and for Raft's few variables.
@@ -62,6 +63,11 @@ func (l *logStore) SetUint64(key []byte, value uint64) error {
 func (l *logStore) check(what string, err error) error {
 	if err == nil || errors.Is(err, wal.ErrClosed) {
 		return err
+	}
+	if errors.Is(err, types.ErrSealed) {
+		// raft-wal makes the next segment in the background and tells nobody
+		// when it cannot.
+		err = fmt.Errorf("the next segment could not be made: %w", err)
 	}
 	err = fmt.Errorf("%s log in %s (%s): %w", what, l.dir.path, l.dir.describeFree(), err)
 	l.fail(err)
