@@ -26,8 +26,9 @@ const protobufMedia = "application/vnd.kubernetes.protobuf"
 var protobufMagic = []byte("k8s\x00")
 
 func unsupportedMedia(media string) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "",
-		fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, %s; got %q", protobufMedia, media), 0, false)
+	e := apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", anyResource, "", "", 0, false)
+	e.ErrStatus.Message = fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, %s; got %q", protobufMedia, media)
+	return e
 }
 
 // readJSON reads a request's body as JSON, whatever it was sent as. into is

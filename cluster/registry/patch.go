@@ -1,12 +1,11 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-
-	"context"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,8 +115,9 @@ func (p Patch) applyTo(doc []byte, k api.Kind) ([]byte, error) {
 }
 
 func unsupported(t types.PatchType, why string) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "PATCH", anyResource, "",
-		fmt.Sprintf("patch type %q is not supported: %s", t, why), 0, false)
+	e := apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "PATCH", anyResource, "", "", 0, false)
+	e.ErrStatus.Message = fmt.Sprintf("patch type %q is not supported: %s", t, why)
+	return e
 }
 
 // applyJSONPatch applies a JSON patch. Copies can double a document each; so
@@ -136,7 +136,9 @@ func applyJSONPatch(doc, data []byte) ([]byte, error) {
 			continue
 		}
 		if doc, err = patch[start : i+1].Apply(doc); err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", anyResource, "", fmt.Sprintf("apply JSON patch: %v", err), 0, false)
+			e := apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", anyResource, "", "", 0, false)
+			e.ErrStatus.Message = fmt.Sprintf("apply JSON patch: %v", err)
+			return nil, e
 		}
 		start = i + 1
 		if copies++; copies > maxPatchCopies || len(doc) > 2*maxObject {
