@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -103,61 +102,19 @@ func (w *world) apply(b *render.Bundle) *apply.Plan {
 	return p
 }
 
-// lines is an evaluator for tests: documents as JSON, one a line, each field
-// at its document's line.
-type lines struct{}
+// documents is an evaluator for tests: JSON documents, one after the other.
+type documents struct{}
 
-func (lines) Eval(_ context.Context, p lang.Program) (*lang.Result, error) {
+func (documents) Eval(_ context.Context, p lang.Program) (*lang.Result, error) {
 	text, err := fs.ReadFile(p.FS, p.Entry)
 	if err != nil {
 		return nil, err
 	}
-	list := lang.Value{Kind: lang.List}
-	n := 0
-	for line := range strings.SplitSeq(string(text), "\n") {
-		n++
-		if line == "" {
-			continue
-		}
-		v, err := object.Unmarshal([]byte(line))
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		list.Items = append(list.Items, value(v, diag.Position{File: p.Entry, Line: n}, new(int)))
+	values, err := lang.ParseJSONStream(p.Entry, text)
+	if err != nil {
+		return nil, err
 	}
-	return &lang.Result{Value: list}, nil
-}
-
-// value converts a tree; the column counts the values.
-func value(v any, pos diag.Position, column *int) lang.Value {
-	*column++
-	pos.Column = *column
-	out := lang.Value{Pos: pos}
-	switch x := v.(type) {
-	case bool:
-		out.Kind, out.Text = lang.Bool, fmt.Sprint(x)
-	case json.Number:
-		out.Kind, out.Text = lang.Number, x.String()
-	case string:
-		out.Kind, out.Text = lang.String, x
-	case []any:
-		out.Kind = lang.List
-		for _, item := range x {
-			out.Items = append(out.Items, value(item, pos, column))
-		}
-	case map[string]any:
-		out.Kind = lang.Object
-		names := make([]string, 0, len(x))
-		for name := range x {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			inner := value(x[name], pos, column)
-			out.Fields = append(out.Fields, lang.Field{Name: name, Pos: inner.Pos, Value: inner})
-		}
-	}
-	return out
+	return &lang.Result{Value: lang.Value{Kind: lang.List, Items: values}}, nil
 }
 
 func bundle(t testing.TB, docs ...string) *render.Bundle {
@@ -165,7 +122,7 @@ func bundle(t testing.TB, docs ...string) *render.Bundle {
 	b, err := render.Render(t.Context(), render.Options{
 		FS:         fstest.MapFS{"app.json": {Data: []byte(strings.Join(docs, "\n"))}},
 		Entry:      "app.json",
-		Evaluators: map[render.Language]lang.Evaluator{render.YAML: lines{}},
+		Evaluators: map[render.Language]lang.Evaluator{render.YAML: documents{}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,6 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 )
 
-// maxDepth bounds the nesting of documents; no API object comes near it.
-const maxDepth = 200
-
 // collector finds the documents of a value.
 type collector struct {
 	namespace string
@@ -27,7 +24,7 @@ type collector struct {
 // collect finds, identifies and orders the documents in v.
 func collect(v lang.Value, o Options) ([]Document, error) {
 	c := collector{namespace: o.Namespace}
-	c.walk(v, "", 0)
+	c.walk(v, "", diag.Position{})
 	if len(c.docs) == 0 && len(c.errs) == 0 {
 		c.errs = diag.List{{
 			Code: "RENDER003", Pos: cmp.Or(v.Pos, diag.Position{File: o.Entry}),
@@ -43,29 +40,28 @@ func collect(v lang.Value, o Options) ([]Document, error) {
 	return c.docs, nil
 }
 
-// walk looks for documents in v, which is at path.
-func (c *collector) walk(v lang.Value, path string, depth int) {
-	if depth > maxDepth {
-		c.errs = append(c.errs, diag.Errorf(v.Pos, "RENDER004", "nested more than %d deep", maxDepth)...)
-		return
-	}
+// walk looks for documents in v, which is at path. near is the position, in
+// the user's own files, of the field that v is in.
+func (c *collector) walk(v lang.Value, path string, near diag.Position) {
+	near = own(near, v.Pos)
 	switch v.Kind {
 	case lang.List:
 		for i, item := range v.Items {
-			c.walk(item, api.IndexPath(path, i), depth+1)
+			c.walk(item, api.IndexPath(path, i), near)
 		}
 	case lang.Object:
-		if c.document(v, path, depth) {
+		if c.document(v, path, near) {
 			return
 		}
 		for _, f := range v.Fields {
-			c.walk(f.Value, api.FieldPath(path, f.Name), depth+1)
+			c.walk(f.Value, api.FieldPath(path, f.Name), own(near, f.Pos))
 		}
 	}
 }
 
 // document takes v when it is a document, or a mistaken one.
-func (c *collector) document(v lang.Value, path string, depth int) bool {
+func (c *collector) document(v lang.Value, path string, near diag.Position) bool {
+	near = own(near, v.Pos)
 	apiVersion, hasVersion := stringField(v, "apiVersion")
 	kind, hasKind := stringField(v, "kind")
 	_, hasMetadata := v.Field("metadata")
@@ -76,30 +72,38 @@ func (c *collector) document(v lang.Value, path string, depth int) bool {
 		if hasKind {
 			missing = "apiVersion"
 		}
-		c.fail(v, path, "", "document has no "+missing, "add "+missing+" beside metadata")
+		c.fail(near, path, "", "document has no "+missing, "add "+missing+" beside metadata")
 		return true
 	default:
 		return false
 	}
-	if items, ok := v.Field("items"); ok && strings.HasSuffix(kind, "List") && kind != "List" || kind == "List" {
-		if ok && items.Kind != lang.List && items.Kind != lang.Null {
-			c.fail(items, path, ".items", "must be a list", "")
-			return true
-		}
-		for i, item := range items.Items {
-			p := api.IndexPath(path+".items", i)
-			if item.Kind != lang.Object || !c.document(item, p, depth+1) {
-				c.fail(item, p, "", "an item of a "+kind+" must be a document", "give it apiVersion and kind")
-			}
-		}
+	items, hasItems := v.Field("items")
+	if kind == "List" || hasItems && strings.HasSuffix(kind, "List") {
+		c.list(items, path+".items", kind, near)
 		return true
 	}
-	c.add(v, path, apiVersion, kind)
+	c.add(v, path, near, apiVersion, kind)
 	return true
 }
 
+// list takes the items of a List, which must all be documents.
+func (c *collector) list(items lang.Value, path, kind string, near diag.Position) {
+	near = own(near, items.Pos)
+	if items.Kind != lang.List && items.Kind != lang.Null {
+		c.fail(near, path, "", "must be a list", "")
+		return
+	}
+	for i, item := range items.Items {
+		p := api.IndexPath(path, i)
+		if item.Kind != lang.Object || !c.document(item, p, near) {
+			c.fail(own(near, item.Pos), p, "", "an item of a "+kind+" must be a document", "give it apiVersion and kind")
+		}
+	}
+}
+
 // add makes a document of v.
-func (c *collector) add(v lang.Value, path, apiVersion, kind string) {
+func (c *collector) add(v lang.Value, path string, near diag.Position, apiVersion, kind string) {
+	origin := Origin{Pos: near, Value: v}
 	tree, _ := toTree(v).(map[string]any)
 	group, _, ok := strings.Cut(apiVersion, "/")
 	if !ok {
@@ -107,7 +111,7 @@ func (c *collector) add(v lang.Value, path, apiVersion, kind string) {
 	}
 	meta, ok := tree["metadata"].(map[string]any)
 	if !ok {
-		c.fail(v, path, "", kind+" has no metadata", "add metadata with a name")
+		c.fail(near, path, "", kind+" has no metadata", "add metadata with a name")
 		return
 	}
 	if name, ok := meta["name"].(string); !ok || name == "" {
@@ -115,8 +119,7 @@ func (c *collector) add(v lang.Value, path, apiVersion, kind string) {
 		if _, ok := meta["generateName"]; ok {
 			hint = "replace metadata.generateName by a name: a document must be the same thing on every application"
 		}
-		at, _ := v.Field("metadata")
-		c.fail(at, path, ".metadata", message, hint)
+		c.fail(origin.Field(".metadata"), path, ".metadata", message, hint)
 		return
 	}
 	if k, served := api.Lookup(group, kind); served && k.Namespaced {
@@ -126,22 +129,21 @@ func (c *collector) add(v lang.Value, path, apiVersion, kind string) {
 	}
 	o, err := object.FromTree(tree)
 	if err != nil {
-		at := Origin{Pos: v.Pos, Value: v}
 		p, message := splitPath(err.Error())
 		hint := ""
 		if strings.Contains(message, "must be a string") {
 			hint = "put it in quotes"
 		}
 		c.errs = append(c.errs, diag.Diagnostic{
-			Code: "RENDER004", Pos: at.Field(p), Object: kind + " " + meta["name"].(string), Path: p, Message: message, Hint: hint,
+			Code: "RENDER004", Pos: origin.Field(p), Object: kind + " " + meta["name"].(string), Path: p, Message: message, Hint: hint,
 		})
 		return
 	}
-	c.docs = append(c.docs, Document{Object: o, Origin: Origin{Pos: v.Pos, Value: v}})
+	c.docs = append(c.docs, Document{Object: o, Origin: origin})
 }
 
-func (c *collector) fail(v lang.Value, path, sub, message, hint string) {
-	c.errs = append(c.errs, diag.Diagnostic{Code: "RENDER004", Pos: v.Pos, Path: path + sub, Message: message, Hint: hint})
+func (c *collector) fail(pos diag.Position, path, sub, message, hint string) {
+	c.errs = append(c.errs, diag.Diagnostic{Code: "RENDER004", Pos: pos, Path: path + sub, Message: message, Hint: hint})
 }
 
 // refuseDuplicates reports every document whose identity another one has.

@@ -9,8 +9,9 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 )
 
-// Field returns the position of the field at path, or of the nearest field
-// around it that has one. A path is like
+// Field returns the position of the field at path, or of the nearest thing
+// around it that has one in the user's own files: a place in the library helps
+// nobody. A path is like
 //
 //	.spec.template.spec.containers[0].image
 //	.metadata.labels["app.kubernetes.io/name"]
@@ -28,14 +29,18 @@ func (o Origin) Field(path string) diag.Position {
 		if !ok {
 			break
 		}
-		if keyPos.IsValid() {
-			pos = keyPos
-		} else if next.Pos.IsValid() {
-			pos = next.Pos
-		}
+		pos = own(own(pos, next.Pos), keyPos)
 		v = next
 	}
 	return pos
+}
+
+// own is pos when it is in the user's own files, else near.
+func own(near, pos diag.Position) diag.Position {
+	if pos.IsValid() && !lang.IsLibrary(pos.File) {
+		return pos
+	}
+	return near
 }
 
 // nextStep cuts the first step off a path: ".name" or "[...]".
