@@ -37,7 +37,9 @@ func build(o object.Object, svc *corev1.Service, pods []*corev1.Pod) []*discover
 		groups[key] = append(groups[key], p)
 	}
 	if len(groups) == 0 {
-		groups[""] = nil
+		// With numbers for target ports this is the slice that pods will join.
+		list := resolve(svc, &corev1.Pod{})
+		ports[portsKey(list)], groups[portsKey(list)] = list, nil
 	}
 	var out []*discoveryv1.EndpointSlice
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
