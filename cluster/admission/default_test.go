@@ -151,9 +151,10 @@ func plain(t *testing.T, b []byte) any {
 }
 
 func TestWarnings(t *testing.T) {
-	s := built(t, aPod, `spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1}}}], volumes: [{name: v}], automountServiceAccountToken: true}`)
+	s := built(t, aPod, `spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1}}, securityContext: {capabilities: {drop: [ALL]}}}], volumes: [{name: v}], automountServiceAccountToken: true}`)
 	want := []string{
 		".spec.containers[0].resources.limits: not enforced by the sandbox runtime yet",
+		".spec.containers[0].securityContext.capabilities.drop: not enforced for root by the sandbox runtime yet; run as another user",
 		`.spec.volumes[0]: no container mounts "v"`,
 		".spec.automountServiceAccountToken: no token is mounted yet",
 	}

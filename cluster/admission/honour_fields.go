@@ -34,6 +34,7 @@ const podFields = `
 	containers[].livenessProbe.successThreshold
 	containers[].livenessProbe.tcpSocket.host
 	containers[].livenessProbe.tcpSocket.port
+	containers[].livenessProbe.terminationGracePeriodSeconds
 	containers[].livenessProbe.timeoutSeconds
 	containers[].name
 	containers[].ports[].containerPort
@@ -97,6 +98,7 @@ var kindFields = map[string]string{
 		spec.ports[].port
 		spec.ports[].protocol = TCP UDP
 		spec.ports[].targetPort
+		spec.publishNotReadyAddresses
 		spec.selector.*
 		spec.sessionAffinity = None
 		spec.type = ClusterIP NodePort`,
@@ -161,5 +163,4 @@ var refusals = []refusal{
 	{".spec.type", "ExternalName", api.CodeUnsupported, "not supported by Writ: type ExternalName would reach outside without a declaration", "remove the Service"},
 	{".spec.externalName", "", api.CodeUnsupported, "not supported by Writ: an external name would reach outside without a declaration", "remove the Service"},
 	{".spec.externalIPs", "", api.CodeUnsupported, "not supported by Writ: external IPs could take over other addresses", "use type NodePort"},
-	{".spec.publishNotReadyAddresses", "", api.CodeUnsupported, "not supported by Writ yet: publishNotReadyAddresses", "remove it"},
 }

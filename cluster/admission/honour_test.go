@@ -27,10 +27,10 @@ func TestUnhonoured(t *testing.T) {
 			".spec.template.spec.hostPID: a pod that sees the host's processes could enter their networks (DEP010); remove it"}},
 		{"hostPort", aDeployment, in(`ports: [{containerPort: 80, hostPort: 80}]`), []string{c + ".ports[0].hostPort: a host port would be reachable by what did not declare it (DEP010); remove it; publish ports with a Service of type NodePort"}},
 		{"privileged", aDeployment, in(`securityContext: {privileged: true}`), []string{c + ".securityContext.privileged: a privileged container could switch enforcement off (DEP010); remove it"}},
-		{"capabilities", aDeployment, in(`securityContext: {capabilities: {add: [NET_RAW, CAP_SYS_ADMIN, CHOWN]}}`), []string{
+		{"capabilities", aDeployment, in(`securityContext: {capabilities: {add: [NET_RAW, CAP_SYS_ADMIN, SYS_TIME]}}`), []string{
 			c + ".securityContext.capabilities.add[0]: with NET_RAW a container could get around its declared dependencies (DEP010); remove it",
 			c + ".securityContext.capabilities.add[1]: with CAP_SYS_ADMIN a container could get around its declared dependencies (DEP010); remove it",
-			c + ".securityContext.capabilities.add[2]: not supported by Writ yet: capability CHOWN; remove it"}},
+			c + ".securityContext.capabilities.add[2]: not supported by Writ yet: capability SYS_TIME; remove it"}},
 		{"affinity", aDeployment, spec(`affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: x}]}}`), []string{".spec.template.spec.affinity: not supported by Writ yet: affinity; remove it"}},
 		{"scheduler", aDeployment, spec(`schedulerName: mine`), []string{".spec.template.spec.schedulerName: not supported by Writ yet: schedulerName mine; use default-scheduler, or remove it"}},
 		{"dnsPolicy", aDeployment, spec(`dnsPolicy: Default`), []string{".spec.template.spec.dnsPolicy: not supported by Writ yet: dnsPolicy Default; use ClusterFirst, or remove it"}},

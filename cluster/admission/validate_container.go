@@ -15,7 +15,7 @@ import (
 
 // container checks c at path. names are the container names so far, volumes
 // the pod's.
-func (p *problems) container(at string, c *corev1.Container, names, volumes map[string]bool) {
+func (p *problems) container(at string, c *corev1.Container, names map[string]bool, volumes map[string]*corev1.Volume) {
 	switch {
 	case c.Name == "":
 		p.required(at+".name", "")
@@ -215,6 +215,10 @@ func (p *problems) resources(at string, r corev1.ResourceRequirements) {
 	}
 }
 
+// usual are the capabilities that root has in every container; other users
+// have none. Adding them changes nothing.
+var usual = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETPCAP", "SETUID"}
+
 // bypass are the capabilities with which a container could get around
 // enforcement (rule DEP010).
 var bypass = []string{"ALL", "NET_ADMIN", "NET_RAW", "SYS_ADMIN"}
@@ -229,11 +233,12 @@ func (p *problems) containerSecurity(at string, s *corev1.SecurityContext) {
 	}
 	for i, c := range s.Capabilities.Add {
 		path := api.IndexPath(at+".capabilities.add", i)
-		if slices.Contains(bypass, strings.TrimPrefix(strings.ToUpper(string(c)), "CAP_")) {
+		switch name := strings.TrimPrefix(strings.ToUpper(string(c)), "CAP_"); {
+		case slices.Contains(bypass, name):
 			p.add(api.CodeHostAccess, path, "remove it", "with %s a container could get around its declared dependencies", c)
-			continue
+		case !slices.Contains(usual, name):
+			p.add(api.CodeUnsupported, path, "remove it", "not supported by Writ yet: capability %s", c)
 		}
-		p.add(api.CodeUnsupported, path, "remove it", "not supported by Writ yet: capability %s", c)
 	}
 }
 

@@ -53,6 +53,12 @@ func (p *problems) probe(at string, probe *corev1.Probe, ports []string, once bo
 	p.atLeast(at+".periodSeconds", int64(probe.PeriodSeconds), 1)
 	p.atLeast(at+".failureThreshold", int64(probe.FailureThreshold), 1)
 	p.atLeast(at+".successThreshold", int64(probe.SuccessThreshold), 1)
+	if g := probe.TerminationGracePeriodSeconds; g != nil {
+		p.atLeast(at+".terminationGracePeriodSeconds", *g, 1)
+		if !once {
+			p.add(api.CodeInvalid, at+".terminationGracePeriodSeconds", "remove it", "has no meaning for a readiness probe")
+		}
+	}
 	if once && probe.SuccessThreshold > 1 {
 		p.invalid(at+".successThreshold", "must be 1, but is %d", probe.SuccessThreshold)
 	}

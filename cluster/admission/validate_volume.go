@@ -12,20 +12,20 @@ import (
 	"github.com/writ-dev/writ/cluster/api"
 )
 
-// volumes returns the names of the volumes.
-func (p *problems) volumes(at string, volumes []corev1.Volume) map[string]bool {
-	names := map[string]bool{}
+// volumes returns the volumes by name.
+func (p *problems) volumes(at string, volumes []corev1.Volume) map[string]*corev1.Volume {
+	names := map[string]*corev1.Volume{}
 	for i, v := range volumes {
 		path := api.IndexPath(at, i)
 		switch {
 		case v.Name == "":
 			p.required(path+".name", "")
-		case names[v.Name]:
+		case names[v.Name] != nil:
 			p.duplicate(path+".name", v.Name)
 		default:
 			p.check(path+".name", v.Name, validation.IsDNS1123Label(v.Name))
 		}
-		names[v.Name] = true
+		names[v.Name] = &volumes[i]
 		set := 0
 		if v.EmptyDir != nil {
 			set++
@@ -80,13 +80,13 @@ func (p *problems) mode(at string, mode *int32) {
 	}
 }
 
-func (p *problems) mounts(at string, mounts []corev1.VolumeMount, volumes map[string]bool) {
+func (p *problems) mounts(at string, mounts []corev1.VolumeMount, volumes map[string]*corev1.Volume) {
 	seen := map[string]bool{}
 	for i, m := range mounts {
 		path := api.IndexPath(at, i)
 		if m.Name == "" {
 			p.required(path+".name", "")
-		} else if !volumes[m.Name] {
+		} else if volumes[m.Name] == nil {
 			hint := "add it to the pod's volumes"
 			if near := api.Nearest(m.Name, slices.DeleteFunc(sortedKeys(volumes), func(n string) bool { return n == "" })); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
@@ -102,8 +102,12 @@ func (p *problems) mounts(at string, mounts []corev1.VolumeMount, volumes map[st
 			p.duplicate(path+".mountPath", m.MountPath)
 		}
 		seen[clean(m.MountPath)] = true
-		if m.SubPath != "" && !inside(m.SubPath) {
+		switch v := volumes[m.Name]; {
+		case m.SubPath == "":
+		case !inside(m.SubPath):
 			p.invalid(path+".subPath", "%q must stay inside the volume", m.SubPath)
+		case v != nil && v.EmptyDir != nil:
+			p.add(api.CodeUnsupported, path+".subPath", "mount the whole volume, or use two", "not supported by Writ yet: subPath of an emptyDir")
 		}
 	}
 }

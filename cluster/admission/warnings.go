@@ -50,8 +50,8 @@ func (w *warnings) add(at, format string, args ...any) {
 
 func (w *warnings) podSpec(at string, s *corev1.PodSpec) {
 	mounted := map[string]bool{}
-	w.containers(at+".initContainers", s.InitContainers, mounted)
-	w.containers(at+".containers", s.Containers, mounted)
+	w.containers(at+".initContainers", s.InitContainers, s.SecurityContext, mounted)
+	w.containers(at+".containers", s.Containers, s.SecurityContext, mounted)
 	for i, v := range s.Volumes {
 		if v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil {
 			w.add(api.IndexPath(at+".volumes", i)+".emptyDir.sizeLimit", "not enforced by the sandbox runtime yet")
@@ -66,13 +66,24 @@ func (w *warnings) podSpec(at string, s *corev1.PodSpec) {
 }
 
 // containers adds the volumes that list mounts to mounted.
-func (w *warnings) containers(at string, list []corev1.Container, mounted map[string]bool) {
+func (w *warnings) containers(at string, list []corev1.Container, pod *corev1.PodSecurityContext, mounted map[string]bool) {
 	for i, c := range list {
+		nonRoot := pod != nil && notRoot(pod.RunAsUser, pod.RunAsNonRoot)
+		if s := c.SecurityContext; s != nil {
+			nonRoot = nonRoot && s.RunAsUser == nil && s.RunAsNonRoot == nil || notRoot(s.RunAsUser, s.RunAsNonRoot)
+		}
 		if len(c.Resources.Limits) > 0 {
 			w.add(api.IndexPath(at, i)+".resources.limits", "not enforced by the sandbox runtime yet")
+		}
+		if sc := c.SecurityContext; sc != nil && sc.Capabilities != nil && len(sc.Capabilities.Drop) > 0 && !nonRoot {
+			w.add(api.IndexPath(at, i)+".securityContext.capabilities.drop", "not enforced for root by the sandbox runtime yet; run as another user")
 		}
 		for _, m := range c.VolumeMounts {
 			mounted[m.Name] = true
 		}
 	}
+}
+
+func notRoot(user *int64, nonRoot *bool) bool {
+	return user != nil && *user != 0 || nonRoot != nil && *nonRoot
 }
