@@ -225,7 +225,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if left, err := filepath.Glob(filepath.Join(dir, "pods", "*")); err != nil || len(left) != 0 {
+		if left, err := filepath.Glob(filepath.Join(dir, "sandbox", "pods", "*")); err != nil || len(left) != 0 {
 			t.Fatalf("files left: %q, %v", left, err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestDiesWithParent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "pods", "*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(dir, "sandbox", "pods", "*")); err != nil || len(left) != 0 {
 		t.Errorf("files left: %q, %v", left, err)
 	}
 	if err := r.Close(); err != nil {

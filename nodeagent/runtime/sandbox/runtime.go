@@ -59,7 +59,7 @@ func New(o Options) (*Runtime, error) {
 	if err := probe(); err != nil {
 		return nil, fmt.Errorf("make sandbox runtime: %w: %s", err, explainUserNS("/proc/sys"))
 	}
-	dir, err := filepath.Abs(o.Dir)
+	dir, err := filepath.Abs(filepath.Join(o.Dir, "sandbox"))
 	if err != nil {
 		return nil, fmt.Errorf("make sandbox runtime: %w", err)
 	}
@@ -72,7 +72,7 @@ func New(o Options) (*Runtime, error) {
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("make sandbox runtime: another one is using %s", dir)
+		return nil, fmt.Errorf("make sandbox runtime: another one is using %s", o.Dir)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "pods")); err != nil {
 		lock.Close()

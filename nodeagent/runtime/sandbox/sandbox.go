@@ -27,8 +27,9 @@ import (
 
 // Options of a Runtime.
 type Options struct {
-	// Dir holds what containers write. One Runtime uses it at a time; what an
-	// earlier one left is removed.
+	// Dir holds what containers write, below a directory "sandbox", so others
+	// may use it too. One Runtime uses it at a time; what an earlier one left
+	// is removed.
 	Dir string
 	// Images is where containers' images come from.
 	Images *image.Store
