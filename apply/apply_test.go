@@ -505,3 +505,48 @@ func TestPlanIsAValue(t *testing.T) {
 		t.Errorf("plan after apply: %v", actions(p))
 	}
 }
+
+func TestPrintIsHarmless(t *testing.T) {
+	w := newWorld(t)
+	w.apply(bundle(t, configMap("a", "k", "1")))
+	text := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"\u001b[2J\u009b2Jx"}}`
+	var out bytes.Buffer
+	if err := w.plan(bundle(t, text)).Print(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\u009b") || !strings.Contains(out.String(), `.data.k: 1 -> "\u001b[2J`) {
+		t.Errorf("printed %q", out.String())
+	}
+}
+
+func TestCascade(t *testing.T) {
+	w := newWorld(t)
+	b := bundle(t, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"data"}}`,
+		strings.Replace(configMap("c", "k", "1"), `"name"`, `"namespace":"data","name"`, 1), configMap("keep", "k", "1"), deployment("web", "web:1", ""))
+	w.apply(b)
+	k := api.Deployment.Key("default", "web")
+	rs := w.as(w.system, `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"web-1","namespace":"default",`+owner(w.get(k))+`},"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"main","image":"web:1"}]}}}}`)
+	w.as(w.system, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1-x","namespace":"default",`+owner(rs)+`},"spec":{"containers":[{"name":"main","image":"web:1"}]}}`)
+	w.as(w.system, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"stranger","namespace":"data"}}`)
+	p := w.plan(bundle(t, configMap("keep", "k", "1")))
+	got := map[string][]string{}
+	for _, o := range p.Objects {
+		for _, k := range o.Cascade {
+			got[o.Key.Kind] = append(got[o.Key.Kind], k.Kind+"/"+k.Name)
+		}
+	}
+	want := map[string][]string{"Deployment": {"ReplicaSet/web-1", "Pod/web-1-x"}, "Namespace": {"Secret/stranger"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("cascades (-want +got):\n%s", d)
+	}
+}
+
+func TestMissingNamespace(t *testing.T) {
+	w := newWorld(t)
+	b := bundle(t, strings.Replace(configMap("c", "k", "1"), `"name"`, `"namespace":"nope","name"`, 1))
+	_, err := apply.Compute(t.Context(), w.user, b, apply.Options{Release: "app"})
+	list := diag.From(err)
+	if len(list) != 1 || list[0].Message != "namespace nope does not exist" || list[0].Hint == "" || list[0].Pos.Line != 1 {
+		t.Errorf("refusal is %+v", list)
+	}
+}

@@ -150,7 +150,7 @@ func (cm *commit) object(ctx context.Context, o ObjectPlan) error {
 		}
 	}
 	if o.Sealed {
-		if o.Object, err = cm.unseal(ctx, kind, o.Key, live); err != nil {
+		if o.Object, err = cm.unseal(ctx, kind, o, live); err != nil {
 			return err
 		}
 	}
@@ -229,7 +229,8 @@ func withAnnotations(tree, values map[string]any) (object.Object, error) {
 }
 
 // unseal makes a Secret to send from the bundle again.
-func (cm *commit) unseal(ctx context.Context, kind api.Kind, k object.Key, live object.Object) (object.Object, error) {
+func (cm *commit) unseal(ctx context.Context, kind api.Kind, o ObjectPlan, live object.Object) (object.Object, error) {
+	k := o.Key
 	if cm.bundle == nil {
 		return object.Object{}, diag.List{{
 			Code: "SEALED", Object: k.String(),
@@ -244,6 +245,9 @@ func (cm *commit) unseal(ctx context.Context, kind api.Kind, k object.Key, live 
 	r, err := readRelease(ctx, cm.client, Options{Release: cm.plan.Release, Namespace: cm.plan.Namespace})
 	if err != nil {
 		return object.Object{}, err
+	}
+	if o.Action == Replace {
+		live = object.Object{}
 	}
 	return desired(kind, r.previous[k], d.Object, live)
 }

@@ -88,6 +88,7 @@ type item struct {
 	ObjectPlan
 	kind   api.Kind
 	origin render.Origin
+	doc    object.Object
 	live   object.Object
 	// result is what the object becomes; zero when deleted.
 	result object.Object
@@ -98,7 +99,7 @@ func (p *planner) documents(ctx context.Context) error {
 	var errs diag.List
 	for _, d := range p.bundle.Documents {
 		k := d.Object.Key()
-		it := &item{origin: d.Origin}
+		it := &item{origin: d.Origin, doc: d.Object}
 		it.Key, it.Pos = k, d.Origin.Pos
 		kind, ok := api.Lookup(k.Group, k.Kind)
 		if !ok || kind.APIVersion() != d.Object.APIVersion() {
@@ -129,7 +130,7 @@ func (p *planner) documents(ctx context.Context) error {
 			continue
 		}
 		it.live = live
-		if err := p.decide(it, d.Object); err != nil {
+		if err := p.decide(it); err != nil {
 			return err
 		}
 		p.items = append(p.items, it)
@@ -139,8 +140,8 @@ func (p *planner) documents(ctx context.Context) error {
 
 // decide finds out whether a document needs a change, before the server is
 // asked what the change comes to.
-func (p *planner) decide(it *item, doc object.Object) error {
-	sent, err := desired(it.kind, p.release.previous[it.Key], doc, it.live)
+func (p *planner) decide(it *item) error {
+	sent, err := desired(it.kind, p.release.previous[it.Key], it.doc, it.live)
 	if err != nil {
 		return err
 	}
@@ -260,8 +261,12 @@ func (p *planner) rehearse(ctx context.Context) error {
 		}
 		res, err := p.client.Transact(ctx, api.Transaction{Operations: ops, DryRun: true})
 		if err != nil {
-			if attempt == 0 && p.replaceImmutable(err, items) {
-				continue
+			if attempt == 0 {
+				if again, err := p.replaceImmutable(err, items); err != nil {
+					return err
+				} else if again {
+					continue
+				}
 			}
 			if apierrors.IsConflict(err) {
 				return errMoved
@@ -294,8 +299,24 @@ func (p *planner) learn(results []object.Object, items []*item) error {
 			continue
 		}
 		it.Changes = p.changes(it, changes)
+		if it.Why == "" && it.Action == Update {
+			it.Why = restarts(it)
+		}
 	}
 	return nil
+}
+
+// restarts tells when a change replaces a workload's pods.
+func restarts(it *item) string {
+	if it.kind.GVK() != api.Deployment.GVK() {
+		return ""
+	}
+	for _, c := range it.Changes {
+		if strings.HasPrefix(c.Path, ".spec.template") {
+			return "its pods are replaced"
+		}
+	}
+	return ""
 }
 
 // isDeletion reports whether operation i is the first half of a replacement.
@@ -379,16 +400,16 @@ func (p *planner) finish(ctx context.Context) (*Plan, error) {
 // replaceImmutable turns the updates that err refuses, for fields that cannot
 // be changed in place, into replacements. It reports whether all of err is
 // answered by that.
-func (p *planner) replaceImmutable(err error, items []*item) bool {
+func (p *planner) replaceImmutable(err error, items []*item) (bool, error) {
 	causes := causesOf(err)
 	if len(causes) == 0 || !apierrors.IsInvalid(err) {
-		return false
+		return false, nil
 	}
 	why := map[*item]string{}
 	for _, c := range causes {
 		i := c.operation
 		if i < 0 || i >= len(items) || items[i].Action != Update || c.code != api.CodeImmutable || !replaceable(items[i].kind) || c.path == "" {
-			return false
+			return false, nil
 		}
 		if why[items[i]] == "" {
 			why[items[i]] = c.path + " cannot be changed in place"
@@ -396,8 +417,12 @@ func (p *planner) replaceImmutable(err error, items []*item) bool {
 	}
 	for it, text := range why {
 		it.Action, it.Why = Replace, text
+		// What is made anew is the document, without what the old one had grown.
+		if it.Object, err = desired(it.kind, nil, it.doc, object.Object{}); err != nil {
+			return false, err
+		}
 	}
-	return true
+	return true, nil
 }
 
 // replaceable says whether an object can be deleted and made anew for a field's

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/writ-dev/writ/apply/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -16,7 +17,6 @@ const (
 	green  = "\x1b[32m"
 	yellow = "\x1b[33m"
 	red    = "\x1b[31m"
-	dim    = "\x1b[2m"
 	reset  = "\x1b[0m"
 )
 
@@ -80,20 +80,28 @@ type printer struct {
 }
 
 func (out *printer) line(colour, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := printable(fmt.Sprintf(format, args...))
 	if out.colour && colour != "" {
 		text = colour + text + reset
 	}
 	out.text.WriteString(text + "\n")
 }
 
+// printable takes out what would command a terminal: names and values come
+// from others.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
 // at is a position, as the last thing on a line.
-func (out *printer) at(pos diag.Position) string {
-	switch {
-	case !pos.IsValid():
+func at(pos diag.Position) string {
+	if !pos.IsValid() {
 		return ""
-	case out.colour:
-		return "  " + dim + pos.String() + reset
 	}
 	return "  (" + pos.String() + ")"
 }
@@ -115,9 +123,9 @@ func (out *printer) object(o ObjectPlan) {
 	if o.Action == Replace {
 		why = " deleted and created anew" + why
 	}
-	out.line(colour, "  %s %s%s%s", mark, o.Key, why, out.at(o.Pos))
+	out.line(colour, "  %s %s%s%s", mark, o.Key, why, at(o.Pos))
 	for _, c := range o.Changes {
-		out.line("", "      %s: %s%s", c.Path, changeText(c.Change), out.at(c.Pos))
+		out.line("", "      %s: %s%s", c.Path, changeText(c.Change), at(c.Pos))
 	}
 	if len(o.Cascade) > 0 {
 		out.line(red, "      with it: %s", cascadeText(o.Cascade))
@@ -125,7 +133,7 @@ func (out *printer) object(o ObjectPlan) {
 }
 
 func (out *printer) access(colour, mark string, a Access, verb string) {
-	out.line(colour, "  %s %s/%s %s %s%s", mark, a.Namespace, a.Consumer, verb, a.Target, out.at(a.Pos))
+	out.line(colour, "  %s %s/%s %s %s%s", mark, a.Namespace, a.Consumer, verb, a.Target, at(a.Pos))
 }
 
 // cascadeText names the first objects and counts the rest.

@@ -23,6 +23,8 @@ type cause struct {
 
 var operationField = regexp.MustCompile(`^operations\[(\d+)\](.*)$`)
 
+var noNamespace = regexp.MustCompile(`^namespaces "([^"]*)" not found$`)
+
 // causesOf reads the causes in a refusal's Status.
 func causesOf(err error) []cause {
 	var status apierrors.APIStatus
@@ -66,6 +68,10 @@ func (c cause) diagnostic(it *item) diag.Diagnostic {
 	}
 	if message, hint, ok := strings.Cut(c.message, "; "); ok {
 		d.Message, d.Hint = message, hint
+	}
+	if m := noNamespace.FindStringSubmatch(c.message); m != nil {
+		d.Message = fmt.Sprintf("namespace %s does not exist", m[1])
+		d.Hint = "add a Namespace named " + m[1] + " to the documents"
 	}
 	return d
 }
