@@ -7,14 +7,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
 )
 
 // Check applies the dependency rules that need to see other objects (DEP001,
-// DEP002, DEP005) to the Dependency d. s is the state as it will be: for a
+// DEP002, DEP004, DEP005) to the Dependency d. s is the state as it will be: for a
 // transaction or a bundle, with all of its objects in it. Call it when a
 // Dependency is created or its spec changes, not on other updates: a consumer
 // may go before its Dependency does. A target that does not exist yet is fine.
@@ -44,14 +43,7 @@ func Check(s State, d object.Object) []api.Problem {
 		return out
 	}
 	out = append(out, checkPorts(service, namespace, t)...)
-	if dep.Spec.Start == "ready" && namespace == d.Namespace() && selects(s, service, namespace, dep.Spec.Consumer) {
-		out = append(out, api.Problem{
-			Code: api.CodeSelf, Path: ".spec.start",
-			Message: fmt.Sprintf("%s/%s would wait for itself: Service %s/%s selects its own pods", dep.Spec.Consumer.Kind, dep.Spec.Consumer.Name, namespace, t.Name),
-			Hint:    "use start: none, or remove the Dependency: a workload may always use its own Services",
-		})
-	}
-	return out
+	return append(out, checkStart(s, d.Namespace(), dep)...)
 }
 
 func checkConsumer(s State, namespace string, c api.WorkloadReference) (api.Problem, bool) {
@@ -102,17 +94,4 @@ func checkPorts(service *corev1.Service, namespace string, t *api.ServiceTarget)
 		})
 	}
 	return out
-}
-
-// selects reports whether the Service selects the consumer's pods.
-func selects(s State, service *corev1.Service, namespace string, c api.WorkloadReference) bool {
-	if len(service.Spec.Selector) == 0 {
-		return false
-	}
-	k, ok := workloadKind(c.Kind)
-	if !ok {
-		return false
-	}
-	o, ok := s.Get(k.Key(namespace, c.Name))
-	return ok && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels(o)))
 }

@@ -26,6 +26,19 @@ func TestCheck(t *testing.T) {
 			`.spec.target.service.ports[1]: Service d/store has no port 80 (DEP002); it has 6379 (redis), 9000 (stats)`}},
 		{"DEP005", []string{`Dependency web-store: {spec: {consumer: {name: store}, start: ready}}`}, []string{
 			".spec.start: Deployment/store would wait for itself: Service d/store selects its own pods (DEP005); use start: none, or remove the Dependency: a workload may always use its own Services"}},
+		{"DEP004", []string{`Dependency web-store: {spec: {start: ready}}`,
+			`Service web: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: d}, spec: {selector: {app: web}}}`,
+			`Dependency store-web: {apiVersion: writ.dev/v1alpha1, kind: Dependency, metadata: {name: store-web, namespace: d}, spec: {consumer: {kind: Deployment, name: store}, start: ready, target: {service: {name: web}}}}`},
+			[]string{".spec.start: nothing in this circle could ever start: Deployment/web → Service d/store → Deployment/store → Service d/web → Deployment/web (DEP004); use start: none in one of the Dependencies"}},
+		{"a circle of use", []string{
+			`Service web: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: d}, spec: {selector: {app: web}}}`,
+			`Dependency store-web: {apiVersion: writ.dev/v1alpha1, kind: Dependency, metadata: {name: store-web, namespace: d}, spec: {consumer: {kind: Deployment, name: store}, start: ready, target: {service: {name: web}}}}`},
+			nil},
+		{"a circle with another way in", []string{`Dependency web-store: {spec: {start: ready}}`,
+			`Service web: {apiVersion: v1, kind: Service, metadata: {name: web, namespace: d}, spec: {selector: {app: web}}}`,
+			`Dependency store-web: {apiVersion: writ.dev/v1alpha1, kind: Dependency, metadata: {name: store-web, namespace: d}, spec: {consumer: {kind: Deployment, name: store}, start: ready, target: {service: {name: web}}}}`,
+			`Job seed: {apiVersion: batch/v1, kind: Job, metadata: {name: seed, namespace: d}, spec: {template: {metadata: {labels: {app: store}}}}}`},
+			nil},
 		{"self without waiting", []string{`Dependency web-store: {spec: {consumer: {name: store}}}`}, nil},
 		{"waiting for another", []string{`Dependency web-store: {spec: {start: ready}}`}, nil},
 	}

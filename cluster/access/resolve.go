@@ -244,8 +244,11 @@ func consumerExists(s State, namespace string, c api.WorkloadReference) bool {
 	return ok
 }
 
+// workloadKinds are the kinds that may depend on something.
+var workloadKinds = []api.Kind{api.Deployment, api.ReplicaSet, api.Job, api.Pod}
+
 func workloadKind(kind string) (api.Kind, bool) {
-	for _, k := range []api.Kind{api.Deployment, api.ReplicaSet, api.Job, api.Pod} {
+	for _, k := range workloadKinds {
 		if k.Kind == kind {
 			return k, true
 		}

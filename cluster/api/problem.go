@@ -40,6 +40,8 @@ const (
 	CodeConsumer = "DEP001"
 	// CodePort: the target Service has no such port.
 	CodePort = "DEP002"
+	// CodeCycle: workloads wait for each other to be ready.
+	CodeCycle = "DEP004"
 	// CodeSelf: a workload waits for itself to be ready.
 	CodeSelf = "DEP005"
 	// CodeHostAccess: a pod asks for access that enforcement cannot see or stop.
