@@ -2,9 +2,25 @@ package render
 
 import (
 	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/cue"
+	"github.com/writ-dev/writ/lang/jsonnet"
+	"github.com/writ-dev/writ/lang/yaml"
 )
+
+// FrontEnds returns the languages' evaluators, which run in this process: what
+// a worker process offers, and what Render falls back to.
+func FrontEnds() map[Language]lang.Evaluator {
+	return map[Language]lang.Evaluator{
+		CUE:     cue.Evaluator{},
+		Jsonnet: jsonnet.Evaluator{},
+		YAML:    yaml.Evaluator{},
+	}
+}
 
 // evaluator returns the given evaluator of a language, or the front end itself.
 func evaluator(l Language, given map[Language]lang.Evaluator) lang.Evaluator {
-	return given[l]
+	if e, ok := given[l]; ok {
+		return e
+	}
+	return FrontEnds()[l]
 }

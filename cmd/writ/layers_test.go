@@ -58,7 +58,7 @@ nodeagent/probe: nodeagent/runtime
 nodeagent/logs:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
-cmd/writ/internal/cli: lang lang/diag lang/worker render render/check apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
+cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/check apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:
