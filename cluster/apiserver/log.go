@@ -153,5 +153,7 @@ func agentError(resp *http.Response) error {
 		st.Code = int32(resp.StatusCode)
 		return &apierrors.StatusError{ErrStatus: st}
 	}
-	return apierrors.NewGenericServerResponse(resp.StatusCode, http.MethodGet, anyResource, "", "the node's agent answered: "+strings.TrimSpace(string(b)), 0, true)
+	e := apierrors.NewGenericServerResponse(resp.StatusCode, http.MethodGet, anyResource, "", "", 0, false)
+	e.ErrStatus.Message = "the node's agent answered: " + strings.TrimSpace(string(b))
+	return e
 }

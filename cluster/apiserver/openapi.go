@@ -16,8 +16,9 @@ import (
 	"github.com/writ-dev/writ/cluster/object"
 )
 
-// openAPIV2Protobuf is the form of /openapi/v2 that client-go asks for.
-const openAPIV2Protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+// openAPIV2Protobuf is the form of /openapi/v2 that client-go asks for, as
+// ...spec.v2@v1.0+protobuf; the at sign is no valid media type in an answer.
+const openAPIV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 // openapi holds the documents that describe what is served. They are made
 // once, from the Go types, when somebody first asks.
