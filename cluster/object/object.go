@@ -12,6 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"maps"
+	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -87,6 +92,9 @@ func Parse(b []byte) (Object, error) {
 	if err := json.Unmarshal(b, &head); err != nil {
 		var te *json.UnmarshalTypeError
 		if errors.As(err, &te) && te.Field != "" {
+			if m := notString(b, te.Field); m != "" {
+				return Object{}, errors.New(m)
+			}
 			return Object{}, fmt.Errorf(".%s: must be a %s, not a %s", te.Field, te.Type, te.Value)
 		}
 		return Object{}, err
@@ -98,6 +106,57 @@ func Parse(b []byte) (Object, error) {
 		return Object{}, errors.New("kind is missing")
 	}
 	return Object{&doc{json: b, apiVersion: head.APIVersion, kind: head.Kind, meta: head.Metadata}}, nil
+}
+
+// notString explains which label or annotation is no string: people write
+// `release: false`, and the decoder only names the whole map. It returns ""
+// for any other field.
+func notString(b []byte, field string) string {
+	var tree struct {
+		Metadata map[string]map[string]any `json:"metadata"`
+	}
+	_, name, ok := strings.Cut(field, "metadata.")
+	if !ok || (name != "labels" && name != "annotations") {
+		return ""
+	}
+	_ = json.Unmarshal(b, &tree) // other members do not fit, and are not needed
+	for _, key := range slices.Sorted(maps.Keys(tree.Metadata[name])) {
+		var what string
+		switch v := tree.Metadata[name][key].(type) {
+		case string:
+			continue
+		case bool:
+			what = fmt.Sprintf("%t is a boolean, and %s are strings; quote it: \"%t\"", v, name, v)
+		case float64:
+			what = fmt.Sprintf("is a number, and %s are strings; quote it", name)
+		default:
+			what = fmt.Sprintf("must be a string: %s are strings", name)
+		}
+		return fmt.Sprintf(".metadata.%s.%s: %s", name, key, what)
+	}
+	return ""
+}
+
+// notText names the first label or annotation that is not a string, the usual
+// slip of YAML: a bare no, 1.10 or 8080. It returns nil when there is none.
+func notText(b []byte) error {
+	var head struct {
+		Metadata struct{ Labels, Annotations map[string]json.RawMessage }
+	}
+	if json.Unmarshal(b, &head) != nil {
+		return nil
+	}
+	for _, m := range []struct {
+		name   string
+		values map[string]json.RawMessage
+	}{{"labels", head.Metadata.Labels}, {"annotations", head.Metadata.Annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(m.values)) {
+			if v := m.values[key]; v[0] != '"' && string(v) != "null" {
+				return fmt.Errorf(".metadata.%s[%q]: %s are strings; quote it", m.name, key, m.name)
+			}
+		}
+	}
+	return nil
 }
 
 // FromTree makes an object of a decoded JSON tree: maps, slices, strings,

@@ -20,6 +20,7 @@ lang/cue: lang lang/diag
 lang/jsonnet: lang lang/diag
 lang/yaml: lang lang/diag
 lang/worker: lang lang/diag
+lang/langtest: lang lang/diag
 stdlib:
 cluster/object:
 cluster/api: cluster/object

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/writ-dev/writ/apply"
+	"github.com/writ-dev/writ/cluster/object"
+)
+
+type applyOptions struct {
+	src      sourceFlags
+	planFile string
+	output   string
+	yes      bool
+	noWait   bool
+	timeout  time.Duration
+}
+
+func (a *app) applyCmd() *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply DIR | apply --plan FILE",
+		Short: "Plan, confirm, commit as one transaction, and wait until all is ready",
+		Long: `Plans DIR against the cluster, shows the plan, asks, and commits it as one transaction:
+all of it or nothing. Then waits until everything is ready. Ctrl-C while waiting ends
+the wait; what was committed stays.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 1) == (o.planFile != "") {
+				return usageError{errors.New("want a directory, or --plan FILE")}
+			}
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			work := applying{client: c}
+			if o.planFile != "" {
+				if work.plan, err = readPlan(o.planFile); err != nil {
+					return err
+				}
+			} else {
+				if work.bundle, err = a.bundle(cmd.Context(), args[0], &o.src); err != nil {
+					return err
+				}
+				if work.plan, err = apply.Compute(cmd.Context(), c, work.bundle, o.src.planOptions()); err != nil {
+					return o.src.locate(err)
+				}
+			}
+			return a.apply(cmd.Context(), work, o)
+		},
+	}
+	o.src.register(cmd)
+	a.outputFlag(cmd, &o.output)
+	f := cmd.Flags()
+	f.StringVar(&o.planFile, "plan", "", "commit exactly this plan, made by 'writ plan --out'")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.noWait, "no-wait", false, "do not wait until all is ready")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait until all is ready")
+	return cmd
+}
+
+func (a *app) apply(ctx context.Context, work applying, o applyOptions) error {
+	if o.output == "" {
+		work.plan.Print(a.out, a.color)
+	}
+	if !work.plan.Empty() && !o.yes {
+		if err := a.confirm("apply this plan?"); err != nil {
+			return err
+		}
+	}
+	result, err := apply.Apply(ctx, work.client, work.plan, work.bundle)
+	if err != nil {
+		return o.src.locate(err)
+	}
+	if o.output != "" {
+		if err := a.encode(o.output, map[string]any{"revision": result.Revision, "plan": work.plan}); err != nil {
+			return err
+		}
+	} else if !work.plan.Empty() {
+		fmt.Fprintf(a.out, "applied at revision %d in one transaction\n", result.Revision)
+	}
+	if o.noWait {
+		return nil
+	}
+	return a.await(ctx, work, o.timeout)
+}
+
+// await shows progress until every object of the plan is as written.
+func (a *app) await(ctx context.Context, work applying, timeout time.Duration) error {
+	start := time.Now()
+	waitCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	shown := newProgress(a.err, a.live)
+	err := apply.Wait(waitCtx, work.client, planKeys(work.plan), shown.update)
+	shown.done()
+	switch {
+	case err == nil:
+		fmt.Fprintf(a.err, "all ready after %s\n", time.Since(start).Round(10*time.Millisecond))
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("stopped waiting; what was applied stays: %w", ctx.Err())
+	case waitCtx.Err() != nil:
+		return fmt.Errorf("not ready after %s: %w", timeout, err)
+	}
+	return err
+}
+
+// planKeys is what has to become ready: everything but what is deleted.
+func planKeys(p *apply.Plan) []object.Key {
+	var keys []object.Key
+	for _, o := range p.Objects {
+		if o.Action != apply.Delete {
+			keys = append(keys, o.Key)
+		}
+	}
+	return keys
+}
+
+// confirm asks a person. Without a terminal to ask on, --yes is needed.
+func (a *app) confirm(question string) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return usageError{errors.New("standard input is no terminal to confirm on; use --yes")}
+	}
+	fmt.Fprintf(a.err, "%s [y/N] ", question)
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("not applied")
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// outputFlag adds -o to a verb; empty means for people.
+func (a *app) outputFlag(cmd *cobra.Command, output *string) {
+	cmd.Flags().StringVarP(output, "output", "o", "", "output format: json or yaml (default for people)")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	pre := cmd.PreRunE
+	cmd.PreRunE = func(c *cobra.Command, args []string) error {
+		switch *output {
+		case "", "json", "yaml":
+		default:
+			return usageError{fmt.Errorf("unknown output format %q: use json or yaml", *output)}
+		}
+		if pre != nil {
+			return pre(c, args)
+		}
+		return nil
+	}
+}
+
+// encode prints v in the format asked for.
+func (a *app) encode(format string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if format == "yaml" {
+		if b, err = yaml.JSONToYAML(b); err != nil {
+			return err
+		}
+		_, err = a.out.Write(b)
+		return err
+	}
+	_, err = fmt.Fprintln(a.out, string(b))
+	return err
+}
+
+// parseInputs reads repeated --input name=value flags.
+func parseInputs(flags []string) (map[string]string, error) {
+	inputs := map[string]string{}
+	for _, f := range flags {
+		name, value, ok := strings.Cut(f, "=")
+		if !ok || name == "" {
+			return nil, usageError{fmt.Errorf("--input %q: want name=value", f)}
+		}
+		if _, twice := inputs[name]; twice {
+			return nil, usageError{fmt.Errorf("--input %s is given twice", name)}
+		}
+		inputs[name] = value
+	}
+	return inputs, nil
+}
+
+// The SGR codes used, and only these.
+const (
+	bold   = "\x1b[1m"
+	dim    = "\x1b[2m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	reset  = "\x1b[0m"
+)
+
+// paint wraps s when the stream it goes to shows colours.
+func paint(on bool, code, s string) string {
+	if !on {
+		return s
+	}
+	return code + s + reset
+}
