@@ -14,8 +14,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -135,28 +133,6 @@ func notString(b []byte, field string) string {
 		return fmt.Sprintf(".metadata.%s.%s: %s", name, key, what)
 	}
 	return ""
-}
-
-// notText names the first label or annotation that is not a string, the usual
-// slip of YAML: a bare no, 1.10 or 8080. It returns nil when there is none.
-func notText(b []byte) error {
-	var head struct {
-		Metadata struct{ Labels, Annotations map[string]json.RawMessage }
-	}
-	if json.Unmarshal(b, &head) != nil {
-		return nil
-	}
-	for _, m := range []struct {
-		name   string
-		values map[string]json.RawMessage
-	}{{"labels", head.Metadata.Labels}, {"annotations", head.Metadata.Annotations}} {
-		for _, key := range slices.Sorted(maps.Keys(m.values)) {
-			if v := m.values[key]; v[0] != '"' && string(v) != "null" {
-				return fmt.Errorf(".metadata.%s[%q]: %s are strings; quote it", m.name, key, m.name)
-			}
-		}
-	}
-	return nil
 }
 
 // FromTree makes an object of a decoded JSON tree: maps, slices, strings,
