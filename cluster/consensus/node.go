@@ -76,6 +76,7 @@ const (
 	maxBatch      = 256  // entries in one write to disk
 	trailingLogs  = 4096 // entries kept behind a snapshot for slow followers
 	keptSnapshots = 2
+	maxDrain      = 10 * time.Second // for Raft to answer before it is stopped
 )
 
 // Node is a member of the cluster. It satisfies store.Proposer.
@@ -84,9 +85,7 @@ type Node struct {
 	dir     *directory
 	log     *logStore
 	raft    *raft.Raft
-	// stopRaft stops Raft once and waits until its goroutines have ended.
-	stopRaft func()
-	// leading is closed-loop: set only after the barrier of this term.
+	// leading is set only after the barrier of this term.
 	leading atomic.Bool
 	ready   chan struct{} // closed when leading for the first time
 	slots   chan struct{} // one token for each proposal in flight
@@ -95,8 +94,9 @@ type Node struct {
 	mu    sync.RWMutex
 	err   error // why; guarded by mu
 
-	proposals sync.WaitGroup // Add only with mu held for reading and err nil
-	workers   sync.WaitGroup
+	futures sync.WaitGroup // asked of Raft; Add only with mu held for reading and err nil
+	stopped chan struct{}  // closed when Raft has stopped after the Node ended
+	workers sync.WaitGroup
 }
 
 // Open opens or makes the data directory, and returns when this server leads
@@ -117,6 +117,7 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 		ready:   make(chan struct{}),
 		slots:   make(chan struct{}, o.MaxWaiting),
 		ended:   make(chan struct{}),
+		stopped: make(chan struct{}),
 	}
 	if err := n.start(); err != nil {
 		return nil, errors.Join(err, n.release())
@@ -157,10 +158,28 @@ func (n *Node) start() error {
 	if err != nil {
 		return fmt.Errorf("start raft in %s: %w", n.dir.path, err)
 	}
-	n.stopRaft = sync.OnceFunc(func() { n.raft.Shutdown().Error() })
 	n.workers.Go(func() { n.followLeadership(notify) })
-	n.workers.Go(func() { <-n.ended; n.stopRaft() })
+	n.workers.Go(n.stopRaft)
 	return nil
+}
+
+// stopRaft waits until the Node has ended and stops Raft. Raft v1.8.0 never
+// answers the futures that it has queued when it is shut down, so they are
+// answered first; only if it does not come to that are they given up.
+func (n *Node) stopRaft() {
+	<-n.ended
+	answered := make(chan struct{})
+	go func() {
+		n.futures.Wait()
+		close(answered)
+	}()
+	select {
+	case <-answered:
+	case <-time.After(maxDrain):
+		n.options.Logger.Error("raft does not answer; stopping it", "waited", maxDrain)
+	}
+	n.raft.Shutdown().Error()
+	close(n.stopped)
 }
 
 // config makes the cluster of one if there is none yet, and returns Raft's
@@ -244,7 +263,8 @@ func (n *Node) followLeadership(changes <-chan bool) {
 			if !leader {
 				continue
 			}
-			if err := n.raft.Barrier(0).Error(); err != nil {
+			err := n.await(context.Background(), func() raft.Future { return n.raft.Barrier(0) }, func() {})
+			if err != nil {
 				n.options.Logger.Warn("lost leadership before the barrier", "err", err)
 				continue
 			}
@@ -294,10 +314,6 @@ func (n *Node) Close() error {
 }
 
 func (n *Node) release() error {
-	if n.stopRaft != nil {
-		n.stopRaft()
-	}
-	n.proposals.Wait()
 	n.workers.Wait()
 	var err error
 	if n.log != nil {

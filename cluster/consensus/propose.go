@@ -54,23 +54,31 @@ func (n *Node) submit(ctx context.Context, begin func() raft.Future) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", store.ErrBusy, ctx.Err())
 	}
+	free := func() { <-n.slots }
+	if n.Err() == nil && !n.leading.Load() {
+		free()
+		return store.ErrNotLeader
+	}
+	return n.await(ctx, begin, free)
+}
+
+// await runs begin unless the Node has ended, and waits for its future, ctx or
+// the end of Raft. It calls after once the future is answered, which may be
+// later.
+func (n *Node) await(ctx context.Context, begin func() raft.Future, after func()) error {
 	n.mu.RLock()
-	err := n.err
-	if err == nil && !n.leading.Load() {
-		err = store.ErrNotLeader
+	if n.err != nil {
+		defer n.mu.RUnlock()
+		after()
+		return n.err
 	}
-	if err != nil {
-		n.mu.RUnlock()
-		<-n.slots
-		return err
-	}
-	n.proposals.Add(1)
+	n.futures.Add(1)
 	n.mu.RUnlock()
 
 	done := make(chan error, 1)
 	go func() {
-		defer n.proposals.Done()
-		defer func() { <-n.slots }()
+		defer n.futures.Done()
+		defer after()
 		done <- begin().Error()
 	}()
 	select {
@@ -78,6 +86,8 @@ func (n *Node) submit(ctx context.Context, begin func() raft.Future) error {
 		return n.explain(err)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, ctx.Err())
+	case <-n.stopped:
+		return fmt.Errorf("%w: %w", store.ErrOutcomeUnknown, n.Err())
 	}
 }
 

@@ -109,9 +109,15 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func FuzzRestore(f *testing.F) {
-	_, b := saved(f)
-	f.Add(b)
-	f.Add(b[:40])
+	small := store.New(store.Options{})
+	put(f, small, pod("a"))
+	put(f, small, grant("b"))
+	var b bytes.Buffer
+	if err := small.View().Save(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add(b.Bytes()[:40])
 	f.Add([]byte("WRITSTATE\n\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x01\xff\xff\xff\x03"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := store.New(store.Options{})
