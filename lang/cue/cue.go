@@ -18,7 +18,8 @@
 //
 // Inputs are @tag(name) and @tag(name,type=...) of the entry's package, and the
 // names of @if conditions, which an input "true" satisfies. Hidden fields,
-// definitions and optional fields are not exported. Numbers are exact. Where a
+// definitions and optional fields are not exported. Numbers are exact as written;
+// CUE computes with 34 significant digits. Where a
 // value is unified from several places its position is that of the concrete
 // one, and a place in the user's files rather than one in the library.
 package cue
@@ -66,7 +67,7 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	}
 	v := cuecontext.New().BuildInstance(inst)
 	if err := v.Validate(cue.Concrete(true), cue.Final()); err != nil {
-		return nil, l.diagnose(err)
+		return nil, l.diagnoseIn(err, v)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

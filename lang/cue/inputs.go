@@ -185,12 +185,7 @@ func inputLiteral(text, kind string) (ast.Expr, error) {
 		}
 		return ast.NewBool(b), nil
 	}
-	sign, digits := text, ""
-	if digits = strings.TrimPrefix(text, "-"); digits != text {
-		sign = "-"
-	} else {
-		sign = ""
-	}
+	digits, negative := strings.CutPrefix(text, "-")
 	var info literal.NumInfo
 	if err := literal.ParseNum(digits, &info); err != nil {
 		return nil, fmt.Errorf("not a number")
@@ -201,26 +196,44 @@ func inputLiteral(text, kind string) (ast.Expr, error) {
 	} else if kind == "int" {
 		return nil, fmt.Errorf("not a whole number")
 	}
+	if err := checkExponent(tok, digits); err != nil {
+		return nil, err
+	}
 	var lit ast.Expr = ast.NewLit(tok, digits)
-	if sign != "" {
+	if negative {
 		lit = &ast.UnaryExpr{Op: token.SUB, X: lit}
 	}
 	return lit, nil
 }
 
-// refuseEmbed reports @embed, which reads files behind the evaluator's back.
-func refuseEmbed(f *ast.File) error {
+// refuse reports what CUE would accept and Writ does not: @embed, which reads
+// files behind the evaluator's back, and numbers whose exponent CUE's decimals
+// cannot hold, which it would silently replace by other numbers.
+func refuse(f *ast.File) error {
 	var problems diag.List
 	ast.Walk(f, func(n ast.Node) bool {
-		if a, ok := n.(*ast.Attribute); ok {
-			if name, _ := a.Split(); name == "embed" {
+		switch x := n.(type) {
+		case *ast.Attribute:
+			if name, _ := x.Split(); name == "embed" {
 				problems = append(problems, diag.Diagnostic{
-					Code: "CUE007", Pos: position(a.Pos()), Message: "@embed is not supported",
+					Code: "CUE007", Pos: position(x.Pos()), Message: "@embed is not supported",
 					Hint: "write the data as CUE",
 				})
+			}
+		case *ast.BasicLit:
+			if err := checkExponent(x.Kind, x.Value); err != nil {
+				problems = append(problems, diag.Diagnostic{Code: "CUE010", Pos: position(x.Pos()), Message: err.Error()})
 			}
 		}
 		return true
 	}, nil)
 	return problems.Err()
+}
+
+func checkExponent(kind token.Token, text string) error {
+	if kind != token.FLOAT || !strings.ContainsAny(text, "eE") {
+		return nil
+	}
+	_, err := lang.CanonicalNumber(strings.ReplaceAll(text, "_", ""))
+	return err
 }

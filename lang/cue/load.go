@@ -165,7 +165,7 @@ func (l *loader) parse(name string) (*ast.File, error) {
 	if err != nil {
 		return nil, l.diagnose(err)
 	}
-	if err := refuseEmbed(f); err != nil {
+	if err := refuse(f); err != nil {
 		return nil, err
 	}
 	l.files[name] = f

@@ -116,7 +116,10 @@ func (x exporter) fields(v cue.Value, pos diag.Position, path string, depth int)
 // literal or expression that made it; otherwise it is where the field that
 // holds it was declared.
 func place(v cue.Value, around diag.Position) diag.Position {
-	candidates := []diag.Position{}
+	var candidates []diag.Position
+	if f, ok := v.Source().(*ast.Field); ok && f.Value != nil {
+		candidates = append(candidates, position(f.Value.Pos()))
+	}
 	if k := v.Kind(); k != cue.StructKind && k != cue.ListKind {
 		candidates = append(candidates, position(v.Eval().Pos()))
 	}

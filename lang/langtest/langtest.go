@@ -1,0 +1,149 @@
+// Package langtest runs the cases of the front ends: txtar archives that hold
+// a program, its inputs, and what must come of it.
+//
+// The comment of an archive says "entry: NAME" (else ".") and "input: K=V",
+// one a line; other lines explain. Files below lib/ are the library and files
+// below want/ the outcome: want/json is the value, want/errors what a user is
+// shown, want/positions the position of every value and key, want/reads the
+// names of the files read. All but one of json and errors may be missing.
+//
+// WRIT_UPDATE=1 writes what came out into the archives; a new want/ file is
+// added empty first.
+package langtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// Run runs every archive that matches pattern against e. Each program is
+// evaluated twice, and both must agree.
+func Run(t *testing.T, e lang.Evaluator, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("find cases %s: %d files, %v", pattern, len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		t.Run(name, func(t *testing.T) { runCase(t, e, file) })
+	}
+}
+
+// Program is the program of an archive.
+func Program(a *txtar.Archive) lang.Program {
+	module, library := fstest.MapFS{}, fstest.MapFS{}
+	for _, f := range a.Files {
+		if name, ok := strings.CutPrefix(f.Name, "lib/"); ok {
+			library[name] = &fstest.MapFile{Data: f.Data}
+		} else if !strings.HasPrefix(f.Name, "want/") {
+			module[f.Name] = &fstest.MapFile{Data: f.Data, Mode: fs.ModePerm}
+		}
+	}
+	p := lang.Program{FS: module, Library: library, Entry: ".", Inputs: map[string]string{}}
+	for line := range strings.Lines(string(a.Comment)) {
+		line = strings.TrimSpace(line)
+		if entry, ok := strings.CutPrefix(line, "entry: "); ok {
+			p.Entry = entry
+		}
+		if input, ok := strings.CutPrefix(line, "input: "); ok {
+			k, v, _ := strings.Cut(input, "=")
+			p.Inputs[k] = v
+		}
+	}
+	return p
+}
+
+func runCase(t *testing.T, e lang.Evaluator, file string) {
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Program(a)
+	got := outcome(t, e, p)
+	if d := cmp.Diff(got, outcome(t, e, p)); d != "" {
+		t.Fatalf("two evaluations differ:\n%s", d)
+	}
+	update, decided := os.Getenv("WRIT_UPDATE") != "", false
+	for i, f := range a.Files {
+		if !strings.HasPrefix(f.Name, "want/") {
+			continue
+		}
+		decided = decided || f.Name == "want/json" || f.Name == "want/errors"
+		if _, ok := got[f.Name]; !ok {
+			t.Errorf("there is no %s; the outcome is\n%s%s", f.Name, got["want/errors"], got["want/json"])
+			continue
+		}
+		if update {
+			a.Files[i].Data = []byte(got[f.Name])
+		} else if d := cmp.Diff(string(f.Data), got[f.Name]); d != "" {
+			t.Errorf("%s (-want +got):\n%s", f.Name, d)
+		}
+	}
+	if !decided {
+		t.Errorf("%s has neither want/json nor want/errors", file)
+	}
+	if update {
+		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// outcome is everything that a case may want.
+func outcome(t *testing.T, e lang.Evaluator, p lang.Program) map[string]string {
+	t.Helper()
+	result, err := e.Eval(t.Context(), p)
+	if err != nil {
+		for _, d := range diag.From(err) {
+			if d.Code == "" || d.Message == "" {
+				t.Errorf("a diagnostic without code or message: %+v", d)
+			}
+		}
+		var shown bytes.Buffer
+		diag.Print(&shown, err)
+		return map[string]string{"want/errors": shown.String()}
+	}
+	compact := result.Value.AppendJSON(nil)
+	var pretty, positions, reads bytes.Buffer
+	if err := json.Indent(&pretty, compact, "", "  "); err != nil {
+		t.Fatalf("the value is not JSON: %v", err)
+	}
+	pretty.WriteByte('\n')
+	for path, v := range result.Value.All() {
+		fmt.Fprintf(&positions, "%s %s\n", orDot(path), v.Pos)
+		for _, f := range v.Fields {
+			fmt.Fprintf(&positions, "%s key %s\n", lang.JoinField(path, f.Name), f.Pos)
+		}
+	}
+	for _, r := range result.Reads {
+		mark := ""
+		if r.SHA256 == "" {
+			mark = " absent"
+		}
+		fmt.Fprintf(&reads, "%s%s\n", r.File, mark)
+	}
+	return map[string]string{
+		"want/json": pretty.String(), "want/positions": positions.String(), "want/reads": reads.String(),
+	}
+}
+
+func orDot(path string) string {
+	if path == "" {
+		return "."
+	}
+	return path
+}
