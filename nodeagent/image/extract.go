@@ -86,6 +86,12 @@ func (e *extractor) entry(h *tar.Header, content io.Reader) error {
 	if err != nil {
 		return err
 	}
+	for record := range h.PAXRecords {
+		// A few bytes of archive could fill the disk with holes.
+		if strings.HasPrefix(record, "GNU.sparse.") {
+			return errors.New("is a sparse file, which image layers cannot have")
+		}
+	}
 	if h.Linkname != "" && h.Typeflag == tar.TypeLink {
 		if h.Linkname, err = local(h.Linkname); err != nil {
 			return fmt.Errorf("its target %w", err)

@@ -15,13 +15,13 @@ type Reference struct {
 var (
 	// The grammar of the OCI distribution spec for repository names, with an
 	// optional registry host and port in front.
-	namePattern   = regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?/)?[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*$`)
+	namePattern   = regexp.MustCompile(`^([a-zA-Z0-9]+([.-][a-zA-Z0-9]+)*(:[0-9]{1,5})?/)?[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)*$`)
 	tagPattern    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 	digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// maxReference bounds a reference, in bytes.
-const maxReference = 512
+// Bounds in bytes, of a reference and of the name in it.
+const maxReference, maxName = 512, 255
 
 // ParseReference reads an image reference. Docker's own prefixes
 // (docker.io/library/) are dropped, so that an image loaded from a Docker
@@ -55,11 +55,21 @@ func ParseReference(s string) (Reference, error) {
 			return bad("the part after : is not a tag")
 		}
 	}
+	if len(r.Name) > maxName {
+		return bad("its name is too long")
+	}
 	if !namePattern.MatchString(r.Name) {
 		return bad("want name, name:tag or name@sha256:digest, the name in lower case")
 	}
-	for _, prefix := range []string{"index.docker.io/", "docker.io/", "library/"} {
-		r.Name = strings.TrimPrefix(r.Name, prefix)
+	// Until none is left, so that a name read twice stays the same.
+	for short := ""; short != r.Name; {
+		short = r.Name
+		for _, prefix := range []string{"index.docker.io/", "docker.io/", "library/"} {
+			r.Name = strings.TrimPrefix(r.Name, prefix)
+		}
+	}
+	if r.Name == "sha256" {
+		return bad("a digest is sha256: and 64 hexadecimal digits")
 	}
 	return r, nil
 }
