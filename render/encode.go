@@ -84,7 +84,7 @@ func writeMap(out *bytes.Buffer, m map[string]any, indent int, inline bool) {
 		if len(k) > 100 {
 			// A key of a certain length must be marked as one.
 			out.WriteString("? " + quote(k) + "\n" + strings.Repeat(" ", indent))
-		} else if plain(k) {
+		} else if plain(k) && !strings.Contains(k, ":") {
 			out.WriteString(k)
 		} else {
 			out.WriteString(quote(k))
@@ -180,19 +180,20 @@ func yamlNumber(s string) string {
 // words are the plain scalars that YAML 1.1 or 1.2 reads as null or bool.
 var words = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
-// plain reports whether s needs no quotes in any YAML: it starts with a
-// letter, has only characters without meaning, and is not a word.
+// plain reports whether s needs no quotes as a value in any YAML: it starts
+// with a letter or a slash, has only characters without meaning where they
+// are, and is not a word.
 func plain(s string) bool {
-	if s == "" || len(s) > 200 || slices.Contains(words, strings.ToLower(s)) {
+	if s == "" || len(s) > 200 || slices.Contains(words, strings.ToLower(s)) || s[len(s)-1] == ':' {
 		return false
 	}
 	for i := range len(s) {
 		c := s[i]
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if i == 0 && !letter {
+		if i == 0 && !letter && c != '/' {
 			return false
 		}
-		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("-_./", rune(c)) {
+		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("-_./:@=+", rune(c)) {
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ var hazards = []string{
 	"12:30:45", "2222:22", "2026-12-01", "2026-12-01T00:00:00Z", "=", "<<", "<", ".inf", "-.Inf", ".nan", ".NaN", "-", "--", "---", "...", "- a", "? a", ": a", "a: b", "a #b", "#a",
 	"a:", "&a", "*a", "!a", "!!str a", "%a", "@a", "`a", "|", ">", "{a}", "[a]", "a, b", "'a'", `"a"`, `a\b`, "\t", "a\tb", "\ttab first", " lead", "trail ", "a\nb", "a\n", "\na", "a\n\n", "a\n\nb\n", " a\nb", "a \nb",
 	"a\r\nb", "\x00", "\x1b[31m", "\x7f", "\u0085", "\u00a0", "\u2028", "\u2029", "\ufeff", "\ufffe", "日本語", "🚀 rocket", "é", "a/b.c-d_e", "1a", "-1", "+1", "0", "inf", "nan", "Infinity", "123456789012345678901234567890",
-	"#!/bin/sh\nset -e\n# comment\nexec app --x=\"1\"\n", "key: value\n- item\n---\nnext\n", strings.Repeat("long ", 300), "0b1", "1__0", "0.1e1", "+.inf", "190:20:30", "c:\\", "a'b", "\"", "\\",
+	"#!/bin/sh\nset -e\n# comment\nexec app --x=\"1\"\n", "key: value\n- item\n---\nnext\n", strings.Repeat("long ", 300), "0b1", "1__0", "0.1e1", "+.inf", "190:20:30", "c:\\", "a:b", "a:b:", "a@b:c=d+e", "/", "/:", "//", "a'b", "\"", "\\",
 }
 
 // TestYAMLReadsBack writes every hazardous string as value, key and element,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/lang/diag"
@@ -24,7 +25,8 @@ const JsonnetMain = "main.jsonnet"
 
 // Detect tells the language of an entry: a file's by its extension; a
 // directory's is CUE when it has a .cue file, Jsonnet when it has a
-// main.jsonnet, else YAML when it has YAML or JSON anywhere below.
+// main.jsonnet, else YAML when it has YAML or JSON. Like kubectl, it does not look
+// into subdirectories.
 func Detect(fsys fs.FS, entry string) (Language, error) {
 	info, err := fs.Stat(fsys, entry)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +41,7 @@ func Detect(fsys fs.FS, entry string) (Language, error) {
 	if err != nil {
 		return "", diag.List{{Code: "RENDER001", Message: err.Error()}}
 	}
-	cueFile, jsonnetFile, lone := "", "", ""
+	cueFile, jsonnetFile, lone, data := "", "", "", false
 	for _, e := range entries {
 		switch {
 		case e.IsDir():
@@ -49,6 +51,8 @@ func Detect(fsys fs.FS, entry string) (Language, error) {
 			jsonnetFile = path.Join(entry, e.Name())
 		case path.Ext(e.Name()) == ".jsonnet":
 			lone = e.Name()
+		case e.Name() != ProjectFile && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(e.Name())):
+			data = true
 		}
 	}
 	switch {
@@ -63,8 +67,7 @@ func Detect(fsys fs.FS, entry string) (Language, error) {
 		return CUE, nil
 	case jsonnetFile != "":
 		return Jsonnet, nil
-	}
-	if anyData(fsys, entry) {
+	case data:
 		return YAML, nil
 	}
 	hint := "write a .cue file, a " + JsonnetMain + ", or YAML"
@@ -88,27 +91,4 @@ func detectFile(file string) (Language, error) {
 		Message: "no language has this file extension",
 		Hint:    "name a .cue, .jsonnet, .yaml or .json file",
 	}}
-}
-
-// anyData reports whether there is a YAML or JSON file below dir, other than
-// the project file. It looks at no more than 10,000 entries.
-func anyData(fsys fs.FS, dir string) bool {
-	found, left := false, 10000
-	_ = fs.WalkDir(fsys, dir, func(p string, d fs.DirEntry, err error) error {
-		left--
-		switch {
-		case err != nil || left < 0:
-			return fs.SkipAll
-		case d.IsDir():
-			if p != dir && strings.HasPrefix(d.Name(), ".") {
-				return fs.SkipDir
-			}
-		case p == path.Join(dir, ProjectFile):
-		case path.Ext(p) == ".yaml", path.Ext(p) == ".yml", path.Ext(p) == ".json":
-			found = true
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return found
 }

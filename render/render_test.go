@@ -115,7 +115,8 @@ func TestDetect(t *testing.T) {
 	}{
 		{"cue", files("a.cue", "b.yaml"), ".", CUE, ""},
 		{"jsonnet", files("main.jsonnet", "lib.libsonnet"), ".", Jsonnet, ""},
-		{"yaml below", files("k8s/a.yml", "README.md"), ".", YAML, ""},
+		{"yaml", files("a.yml", "README.md"), ".", YAML, ""},
+		{"yaml below", files("k8s/a.yml", "README.md"), ".", "", "nothing to render"},
 		{"files", files("x/y.jsonnet"), "x/y.jsonnet", Jsonnet, ""},
 		{"both", files("a.cue", "main.jsonnet"), ".", "", "not clear which is the program"},
 		{"another jsonnet", files("app.jsonnet"), ".", "", "nothing to render"},
@@ -174,5 +175,47 @@ func TestOriginField(t *testing.T) {
 	}
 	if got := lib.Field(".kind"); got.File != "app.cue" || got.Line != 3 {
 		t.Errorf("a value from the library is at %v", got)
+	}
+}
+
+// TestRenderYAML takes what people write for kubectl through the real front
+// end, and back through our own YAML.
+func TestRenderYAML(t *testing.T) {
+	const text = `---
+# nothing here
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: c}
+  data: {a: 'no', b: "0755", y: on the way}
+---
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: other
+`
+	render := func(text string) *Bundle {
+		t.Helper()
+		b, err := Render(t.Context(), Options{FS: fstest.MapFS{"k8s/a.yaml": {Data: []byte(text)}, "k8s/writ.yaml": {Data: []byte("name: x")}}, Entry: "k8s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := render(text)
+	want := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}}
+{"apiVersion":"v1","data":{"a":"no","b":"0755","y":"on the way"},"kind":"ConfigMap","metadata":{"name":"c","namespace":"default"}}
+`
+	if d := cmp.Diff(want, string(b.JSONLines())); d != "" {
+		t.Errorf("documents (-want +got):\n%s", d)
+	}
+	if pos := b.Documents[1].Origin.Field(".data.b"); pos.File != "k8s/a.yaml" || pos.Line != 10 {
+		t.Errorf("position of .data.b is %v", pos)
+	}
+	if again := render(string(b.YAML())); again.Digest != b.Digest {
+		t.Errorf("our own YAML reads as other documents:\n%s", b.YAML())
 	}
 }

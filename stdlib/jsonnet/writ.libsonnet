@@ -4,17 +4,16 @@
 //
 //   local writ = import 'writ.libsonnet';
 //   {
-//     web: writ.app(
-//       'web',
-//       image='web@sha256:…',
-//       ports={ http: { port: 8080, public: true } },
-//       dependencies={ api: 'api:8080' },
-//       probes={ http: { path: '/healthz' } },
-//     ),
+//     web: writ.app('web', {
+//       image: 'web@sha256:…',
+//       ports: { http: { port: 8080, public: true } },
+//       dependencies: { api: { service: 'api:8080' } },
+//       probes: { http: { path: '/healthz' } },
+//     }),
 //   }
 //
 // The result has a field for each document (serviceAccount, deployment,
-// service, configMap, dependency-NAME); add to them with +: what the arguments
+// service, configMap, dependency-NAME); add to them with +: what the fields
 // cannot say.
 
 // fail stops with what is wrong where.
@@ -152,56 +151,73 @@ local checkResources(at, v) = {
   for k in std.objectFields(object(at, v, ['requests', 'limits']))
 };
 
+// checked evaluates all of v at once, so that a mistake is reported at the call
+// that made it and not wherever v is first looked at.
+local checked(v) = if std.manifestJsonMinified(v) != '' then v;
+
 {
   // app describes any number of equal pods, the address they are reached at,
   // and the services they use; what is not among the dependencies cannot be
-  // reached. The arguments are those of #App in writ.dev/app; a dependency may
-  // be written as its service alone.
-  app(
-    name,
-    image,
-    namespace=null,
-    replicas=1,
-    command=null,
-    args=null,
-    env={},
-    ports={},
-    dependencies={},
-    probes=null,
-    config={},
-    configDir=null,
-    resources=null,
-    labels={},
-  )::
+  // reached. The fields of spec are those of #App in writ.dev/app; a dependency
+  // may be written as its service alone.
+  app(name, spec)::
     local at = 'app ' + std.toString(name);
+    local s = {
+      namespace: null,
+      replicas: 1,
+      command: null,
+      args: null,
+      env: {},
+      ports: {},
+      dependencies: {},
+      probes: null,
+      config: {},
+      configDir: null,
+      resources: null,
+      labels: {},
+    } + object(at, spec, [
+      'image',
+      'namespace',
+      'replicas',
+      'command',
+      'args',
+      'env',
+      'ports',
+      'dependencies',
+      'probes',
+      'config',
+      'configDir',
+      'resources',
+      'labels',
+    ]);
     local appName = checkName(at + '.name', name);
     local portMap = {
-      [p]: port(at + '.ports.' + p, ports[p])
-      for p in std.objectFields(object(at + '.ports', ports))
+      [p]: port(at + '.ports.' + p, s.ports[p])
+      for p in std.objectFields(object(at + '.ports', s.ports))
       if checkName(at + '.ports', p, 15) != null
     };
     local portNames = std.objectFields(portMap);
-    local envMap = object(at + '.env', env);
-    local files = { [f]: string(at + '.config.' + f, config[f]) for f in std.objectFields(object(at + '.config', config)) };
+    local envMap = object(at + '.env', s.env);
+    local files = { [f]: string(at + '.config.' + f, s.config[f]) for f in std.objectFields(object(at + '.config', s.config)) };
     local hasConfig = std.length(files) > 0;
-    local deps = object(at + '.dependencies', dependencies);
-    local probeMap = if probes == null then {} else object(at + '.probes', probes, probeFields + ['live']);
+    local deps = object(at + '.dependencies', s.dependencies);
+    local probeMap = if s.probes == null then {} else object(at + '.probes', s.probes, probeFields + ['live']);
     local live = if std.objectHas(probeMap, 'live') then object(at + '.probes.live', probeMap.live, probeFields);
     local selector = { 'app.kubernetes.io/name': appName };
-    local allLabels = { [l]: string(at + '.labels.' + l, labels[l]) for l in std.objectFields(object(at + '.labels', labels)) } + selector;
+    local allLabels = { [l]: string(at + '.labels.' + l, s.labels[l]) for l in std.objectFields(object(at + '.labels', s.labels)) } + selector;
     local meta(n) = {
       name: n,
-      [if namespace != null then 'namespace']: checkName(at + '.namespace', namespace),
+      [if s.namespace != null then 'namespace']: checkName(at + '.namespace', s.namespace),
       labels: allLabels,
     };
-    {
+    checked({
       serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: meta(appName) },
       deployment: {
         apiVersion: 'apps/v1',
         kind: 'Deployment',
         metadata: meta(appName),
         spec: {
-          replicas: whole(at + '.replicas', replicas, 0, 1000000),
+          replicas: whole(at + '.replicas', s.replicas, 0, 1000000),
           selector: { matchLabels: selector },
           template: {
             metadata: {
@@ -214,9 +230,9 @@ local checkResources(at, v) = {
               serviceAccountName: appName,
               containers: [{
                 name: appName,
-                image: text(at + '.image', image),
-                [if command != null then 'command']: strings(at + '.command', command),
-                [if args != null then 'args']: strings(at + '.args', args),
+                image: text(at + '.image', if std.objectHas(s, 'image') then s.image else fail(at, 'needs an image')),
+                [if s.command != null then 'command']: strings(at + '.command', s.command),
+                [if s.args != null then 'args']: strings(at + '.args', s.args),
                 [if std.length(envMap) > 0 then 'env']: [envVar(at + '.env.' + e, e, envMap[e]) for e in std.objectFields(envMap)],
                 [if std.length(portNames) > 0 then 'ports']: [
                   { name: p, containerPort: portMap[p].target, protocol: portMap[p].protocol }
@@ -226,10 +242,10 @@ local checkResources(at, v) = {
                 [if live != null then 'livenessProbe']: probe(at + '.probes.live', live),
                 [if hasConfig then 'volumeMounts']: [{
                   name: 'config',
-                  mountPath: if configDir == null then '/etc/' + appName else path(at + '.configDir', configDir),
+                  mountPath: if s.configDir == null then '/etc/' + appName else path(at + '.configDir', s.configDir),
                   readOnly: true,
                 }],
-                [if resources != null then 'resources']: checkResources(at + '.resources', resources),
+                [if s.resources != null then 'resources']: checkResources(at + '.resources', s.resources),
               }],
               [if hasConfig then 'volumes']: [{ name: 'config', configMap: { name: appName + '-config' } }],
             },
@@ -269,5 +285,5 @@ local checkResources(at, v) = {
         spec: { consumer: { kind: 'Deployment', name: appName } } + dependency(at + '.dependencies.' + d, deps[d]),
       }
       for d in std.objectFields(deps)
-    },
+    }),
 }

@@ -1,0 +1,2 @@
+local writ = import 'writ.libsonnet';
+{ job: writ.app('worker', { image: 'worker:1' }) }
