@@ -152,7 +152,7 @@ func (t *tx) allocate(k api.Kind, next, live object.Object) (object.Object, erro
 	case api.Service.GVK().GroupKind():
 		err = t.allocateService(k, next, live, tree)
 	case api.Node.GVK().GroupKind():
-		err = t.allocateNode(k, next, tree)
+		err = t.allocateNode(k, next, live, tree)
 	case api.Pod.GVK().GroupKind():
 		err = t.bindPod(k, next, live, tree)
 	default:
@@ -164,9 +164,14 @@ func (t *tx) allocate(k api.Kind, next, live object.Object) (object.Object, erro
 	return object.FromTree(tree)
 }
 
-func (t *tx) allocateNode(k api.Kind, next object.Object, tree map[string]any) error {
+func (t *tx) allocateNode(k api.Kind, next, live object.Object, tree map[string]any) error {
 	spec, uid := child(tree, "spec"), next.Meta().UID
 	cidr, _ := spec["podCIDR"].(string)
+	if !live.IsZero() {
+		if was, _ := child(live.Tree(), "spec")["podCIDR"].(string); was != "" && was != cidr {
+			return invalid(k, next.Name(), problem(api.CodeImmutable, ".spec.podCIDR", "a node keeps its pod CIDR, %s", was))
+		}
+	}
 	if cidr == "" {
 		name, err := t.pickCIDR(uid)
 		if err != nil {

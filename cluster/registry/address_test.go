@@ -179,3 +179,36 @@ func TestPodAddressIsUsedLate(t *testing.T) {
 		t.Errorf("status update: %v, %s", err, decode[corev1.Pod](t, got).Status.PodIP)
 	}
 }
+
+func TestNodeNetworks(t *testing.T) {
+	w := newWorld(t, nil)
+	c := w.As(registry.System)
+	a := create(t, c, doc(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`))
+	if cidr := decode[corev1.Node](t, a).Spec.PodCIDR; cidr != "10.64.0.0/24" {
+		t.Errorf("the first node has %s", cidr)
+	}
+	move := edit(t, a, func(tree map[string]any) {
+		tree["spec"] = map[string]any{"podCIDR": "10.64.9.0/24", "podCIDRs": []any{"10.64.9.0/24"}}
+	})
+	if _, err := c.Update(t.Context(), move); !apierrors.IsInvalid(err) {
+		t.Errorf("a node changed its network: %v", err)
+	}
+	bare := edit(t, a, func(tree map[string]any) { tree["spec"] = map[string]any{"unschedulable": true} })
+	if o, err := c.Update(t.Context(), bare); err != nil || decode[corev1.Node](t, o).Spec.PodCIDR != "10.64.0.0/24" {
+		t.Errorf("an update without a network: %v", err)
+	}
+	for _, cidr := range []string{"10.64.0.0/24", "10.65.0.0/24", "10.64.0.0/16", "x"} {
+		_, err := c.Create(t.Context(), doc(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"b"},"spec":{"podCIDR":%q,"podCIDRs":[%q]}}`, cidr, cidr))
+		if !apierrors.IsInvalid(err) {
+			t.Errorf("network %s: %v", cidr, err)
+		}
+	}
+	if err := c.Delete(t.Context(), a.Key(), ""); err != nil {
+		t.Fatal(err)
+	}
+	// A network that was in use is taken again only when all others are.
+	b := create(t, c, doc(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`))
+	if cidr := decode[corev1.Node](t, b).Spec.PodCIDR; cidr != "10.64.1.0/24" {
+		t.Errorf("the node that came again has %s", cidr)
+	}
+}
