@@ -130,10 +130,7 @@ func (c *collector) add(v lang.Value, path string, near diag.Position, apiVersio
 	o, err := object.FromTree(tree)
 	if err != nil {
 		p, message := splitPath(err.Error())
-		hint := ""
-		if strings.Contains(message, "must be a string") {
-			hint = "put it in quotes"
-		}
+		message, hint, _ := strings.Cut(message, "; ")
 		c.errs = append(c.errs, diag.Diagnostic{
 			Code: "RENDER004", Pos: origin.Field(p), Object: kind + " " + meta["name"].(string), Path: p, Message: message, Hint: hint,
 		})

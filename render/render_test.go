@@ -82,7 +82,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"no metadata", `{"apiVersion":"v1","kind":"Pod"}`, "a.json:1:1: [0]: Pod has no metadata", "", 0},
 		{"no name", `{"apiVersion":"v1","kind":"Pod","metadata":{}}`, "a.json:1:33: [0].metadata: Pod has no name", "add metadata.name", 0},
 		{"generated name", `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"a-"}}`, "a.json:1:33: [0].metadata: Pod has no name", "replace metadata.generateName", 0},
-		{"label that is a bool", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"release":false}}}`, "a.json:1:56: Pod a: .metadata.labels: must be a string, not a bool", "put it in quotes", 0},
+		{"label that is a bool", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","labels":{"release":false}}}`, "a.json:1:66: Pod a: .metadata.labels.release: false is a boolean, and labels are strings", `quote it: "false"`, 0},
 		{"list of something", `{"apiVersion":"v1","kind":"List","items":[1]}`, "a.json:1:43: [0].items[0]: an item of a List must be a document", "", 0},
 		{"items that are no list", `{"apiVersion":"v1","kind":"List","items":{}}`, "must be a list", "", 0},
 		{"the same twice", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}` + "\n" + `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"default"}}`,
