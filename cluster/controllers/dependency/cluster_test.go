@@ -19,16 +19,18 @@ import (
 type cluster struct {
 	t testing.TB
 	*registry.Client
+	proposer store.Proposer
 }
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	s := store.New(store.Options{})
-	r, err := registry.New(registry.Options{Store: s, Proposer: store.Local(s)})
+	proposer := store.Local(s)
+	r, err := registry.New(registry.Options{Store: s, Proposer: proposer})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, Client: r.As(registry.System)}
+	c := &cluster{t: t, Client: r.As(registry.System), proposer: proposer}
 	if err := c.Bootstrap(t.Context()); err != nil {
 		t.Fatal(err)
 	}

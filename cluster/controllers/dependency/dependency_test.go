@@ -11,6 +11,8 @@ import (
 
 	"github.com/writ-dev/writ/cluster/access"
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/cluster/store"
 )
 
 const webStore = `{apiVersion: writ.dev/v1alpha1, kind: Dependency, metadata: {name: web-store, namespace: d}, spec: {consumer: {kind: Deployment, name: web}, target: {service: {name: store, ports: [redis]}}}}`
@@ -169,6 +171,34 @@ func TestStaleGrantsGoAtStart(t *testing.T) {
 	c.make(`{apiVersion: writ.dev/v1alpha1, kind: Grant, metadata: {name: d-gone}, spec: {dependency: gone/e, dependencyUID: u, consumerNamespace: gone, consumer: Deployment/web, serviceNamespace: d, serviceName: store, from: [{ip: 10.64.0.2, podUID: p}]}}`)
 	c.run()
 	c.until("no grant", func() bool { return len(c.grants()) == 0 })
+}
+
+// TestBadPodHoldsUpNobody puts a pod into the store that admission would
+// refuse, so that its condition cannot be written.
+func TestBadPodHoldsUpNobody(t *testing.T) {
+	c := newCluster(t)
+	web := c.deployment("d", "web")
+	d := c.make(webStore)
+	bad := c.pod("d", "bad", "bad", "")
+	tree := bad.Tree()
+	delete(tree["metadata"].(map[string]any), "resourceVersion")
+	twice := map[string]any{"type": "A", "status": "True"}
+	tree["status"].(map[string]any)["conditions"] = []any{twice, twice}
+	b, err := object.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.proposer.Propose(t.Context(), store.Command{Mutations: []store.Mutation{{Key: bad.Key(), Object: b}}}); err != nil {
+		t.Fatal(err)
+	}
+	c.run()
+	p := c.pod("d", "web-1-a", "web", web)
+	c.until("granted", func() bool { return c.isGranted(p.Key()) })
+	c.remove(d.Key())
+	c.until("revoked", func() bool { return len(c.grants()) == 0 })
+	if c.isGranted(bad.Key()) {
+		t.Error("the bad pod was written: this test tests nothing")
+	}
 }
 
 func TestReconcileTwiceIsOnce(t *testing.T) {

@@ -2,7 +2,9 @@ package dependency
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,18 +66,35 @@ func (r *reconciler) once(ctx context.Context, namespace string) error {
 	if v.err != nil {
 		return v.err
 	}
-	var ops []api.Operation
-	for _, part := range [][]api.Operation{write, pods, remove, statuses} {
-		ops = append(ops, part...)
+	err = r.commit(ctx, slices.Concat(write, pods, remove, statuses))
+	if err == nil || !refused(err) {
+		return err
 	}
-	for len(ops) > 0 {
-		n := min(len(ops), maxOperations)
-		if _, err := r.client.Transact(ctx, api.Transaction{Operations: ops[:n]}); err != nil {
+	// One object that admission refuses must not hold up the rest, least of all
+	// a revocation.
+	if err := r.commit(ctx, slices.Concat(write, remove)); err != nil {
+		return err
+	}
+	var errs []error
+	for _, op := range slices.Concat(pods, statuses) {
+		errs = append(errs, r.commit(ctx, []api.Operation{op}))
+	}
+	return errors.Join(errs...)
+}
+
+// commit does the operations in order, in as few transactions as may be.
+func (r *reconciler) commit(ctx context.Context, ops []api.Operation) error {
+	for part := range slices.Chunk(ops, maxOperations) {
+		if _, err := r.client.Transact(ctx, api.Transaction{Operations: part}); err != nil {
 			return err
 		}
-		ops = ops[n:]
 	}
 	return nil
+}
+
+// refused reports whether trying again cannot help.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // grants compares the policy with the live Grants.
