@@ -2,6 +2,8 @@ package jsonnet
 
 import (
 	"errors"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/google/go-jsonnet"
@@ -42,12 +44,32 @@ func diagnose(entry string, err error) diag.List {
 	default:
 		d.Message, _, _ = strings.Cut(err.Error(), "\n")
 	}
+	elsewhere(&d)
 	d.Message = strings.TrimSpace(d.Message)
 	if d.Message == "" {
 		d.Message = "the program failed without a message"
 	}
 	d.Code, d.Hint = classify(d.Message)
 	return diag.List{d}
+}
+
+// located matches the position that go-jsonnet puts before the message of an
+// error in an imported file.
+var located = regexp.MustCompile(`^([^\s:]+):\(?(\d+):(\d+)[-0-9:()]* `)
+
+// elsewhere moves such a position to where it belongs.
+func elsewhere(d *diag.Diagnostic) {
+	m := located.FindStringSubmatch(d.Message)
+	if m == nil {
+		return
+	}
+	d.Message = d.Message[len(m[0]):]
+	if d.Pos.Line > 0 {
+		d.Notes = append([]diag.Note{{Pos: d.Pos, Text: "imported here"}}, d.Notes...)
+	}
+	line, _ := strconv.Atoi(m[2])
+	column, _ := strconv.Atoi(m[3])
+	d.Pos = diag.Position{File: m[1], Line: line, Column: column}
 }
 
 func diagnosticName(l *ast.LocationRange) ast.DiagnosticFileName {
@@ -66,7 +88,7 @@ func trace(d *diag.Diagnostic, frames []jsonnet.TraceFrame) {
 			continue
 		}
 		text := "called from here"
-		if name := frames[i].Name; name != "" && !strings.HasPrefix(name, "$") {
+		if name := frames[i].Name; strings.HasPrefix(name, "function <") {
 			text = "in " + name
 		}
 		if len(places) == 0 || places[len(places)-1].Pos != p {
@@ -100,7 +122,8 @@ func classify(message string) (code, hint string) {
 	case strings.Contains(message, "max stack frames"):
 		return "JSONNET004", "look for a function or field that refers to itself"
 	case strings.Contains(lower, "undefined external variable"):
-		return "LANG005", "give it as an input: --input NAME=VALUE"
+		_, name, _ := strings.Cut(message, ": ")
+		return "LANG005", "give it as an input: --input " + name + "=VALUE"
 	case strings.Contains(lower, "couldn't manifest function"):
 		return "JSONNET005", "call the function, or hide its field with ::"
 	case strings.Contains(lower, "field does not exist"):

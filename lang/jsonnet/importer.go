@@ -38,7 +38,7 @@ func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
 		switch {
 		case err == nil:
 			if line := tooDeep(data); line > 0 && !strings.HasSuffix(name, ".json") {
-				return jsonnet.Contents{}, "", fmt.Errorf("%s:%d: brackets or operators nest deeper than %d", file, line, maxNesting)
+				return jsonnet.Contents{}, "", fmt.Errorf("%s:%d:1 brackets or operators nest deeper than %d", file, line, maxNesting)
 			}
 			c := jsonnet.MakeContentsRaw(data)
 			i.contents[file] = c

@@ -25,8 +25,10 @@ package jsonnet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 
 	"github.com/google/go-jsonnet"
@@ -88,7 +90,11 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	}
 	out, err := vm.Evaluate(node)
 	if err != nil {
-		return nil, diagnose(entry, err)
+		l := diagnose(entry, err)
+		if ctx.Err() == nil {
+			newProbe(vm, resolver, entry, node, p.Inputs).blame(&l[0])
+		}
+		return nil, l
 	}
 	value, err := lang.ParseJSON(entry, []byte(out))
 	if err != nil {
@@ -109,8 +115,18 @@ func entryFile(reader *lang.Reader, entry string) (string, error) {
 	if info.IsDir() {
 		entry = path.Join(entry, mainFile)
 	}
-	if _, err := reader.ReadFile(entry); err != nil {
+	data, err := reader.ReadFile(entry)
+	if info.IsDir() && errors.Is(err, fs.ErrNotExist) {
+		return "", diag.List{{
+			Code: "LANG001", Message: entry + " does not exist",
+			Hint: "a directory's program is its " + mainFile + "; name the file if it is another",
+		}}
+	}
+	if err != nil {
 		return "", lang.Failure(diag.Position{}, entry, err)
+	}
+	if line := tooDeep(data); line > 0 {
+		return "", diag.Errorf(diag.Position{File: entry, Line: line}, "JSONNET008", "brackets or operators nest deeper than %d", maxNesting)
 	}
 	return entry, nil
 }
