@@ -70,15 +70,33 @@ func invalid(b []byte) int {
 
 var lineOf = regexp.MustCompile(`^yaml: line (\d+): `)
 
+// anchorOf matches the one error of the parser that never has a line.
+var anchorOf = regexp.MustCompile(`unknown anchor '(.+)' referenced`)
+
+// find is the position of the first occurrence of a text.
+func (c *converter) find(text string) diag.Position {
+	for i, line := range c.lines {
+		if at := strings.Index(line, text); at >= 0 {
+			return diag.Position{File: c.file, Line: i + 1, Column: at + 1}
+		}
+	}
+	return diag.Position{File: c.file}
+}
+
 // syntax makes a diagnostic of the parser's error, whose text holds the line.
 func (c *converter) syntax(err error) error {
 	text := err.Error()
-	d := diag.Diagnostic{Code: "YAML003", Pos: diag.Position{File: c.file}}
+	// The parser leaves out the line when it is the first one.
+	d := diag.Diagnostic{Code: "YAML003", Pos: diag.Position{File: c.file, Line: 1}}
 	if m := lineOf.FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
 		d.Pos.Line, _ = strconv.Atoi(m[1])
 	}
 	d.Message = strings.TrimPrefix(text, "yaml: ")
+	if m := anchorOf.FindStringSubmatch(text); m != nil {
+		d.Pos = c.find("*" + m[1])
+		d.Hint = "define the anchor &" + m[1] + " above it in the same document"
+	}
 	switch {
 	case strings.Contains(text, "cannot start any token") && d.Pos.Line > 0 && d.Pos.Line <= len(c.lines) && strings.Contains(c.lines[d.Pos.Line-1], "\t"):
 		d.Hint = "indent with spaces, not tabs"
