@@ -22,10 +22,12 @@ import (
 // asks for those who may.
 const logReader = "writ-apiserver"
 
-// serveLogs serves GET /containerLogs/NAMESPACE/POD/CONTAINER until ctx ends.
+// serveLogs serves GET /containerLogs/NAMESPACE/POD/CONTAINER and GET /access
+// until ctx ends.
 func (a *agent) serveLogs(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", a.containerLogs)
+	mux.HandleFunc("GET /access", a.accessReport)
 	config := a.o.TLS.Clone()
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	config.MinVersion = tls.VersionTLS12

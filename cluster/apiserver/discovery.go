@@ -86,6 +86,9 @@ func (d *discovery) addKind(k api.Kind) {
 		sub("binding", metav1.GroupVersionKind{Version: "v1", Kind: "Binding"}, createVerb)
 		sub("log", own, []string{"get"})
 	}
+	if k.Kind == api.Node.Kind {
+		sub("access", metav1.GroupVersionKind{Group: api.Group, Version: api.Version, Kind: "AccessReport"}, []string{"get"})
+	}
 	d.resourcesOf[k.Group] = append(d.resourcesOf[k.Group], r)
 	d.legacyOf[k.Group] = append(d.legacyOf[k.Group], legacy...)
 }

@@ -128,7 +128,12 @@ func (s *Server) agentAddress(ctx context.Context, pod *corev1.Pod) (string, err
 	if pod.Spec.NodeName == "" {
 		return "", apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", pod.Name))
 	}
-	o, err := s.client(callOfContext(ctx)).Get(ctx, api.Node.Key("", pod.Spec.NodeName))
+	return s.nodeAddress(ctx, pod.Spec.NodeName)
+}
+
+// nodeAddress finds where the agent of a node listens.
+func (s *Server) nodeAddress(ctx context.Context, name string) (string, error) {
+	o, err := s.client(callOfContext(ctx)).Get(ctx, api.Node.Key("", name))
 	if err != nil {
 		return "", err
 	}

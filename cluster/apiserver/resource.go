@@ -72,6 +72,11 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, c *call) error
 			return s.log(w, r, c)
 		}
 		return noSuchPath(r)
+	case "access":
+		if k.Kind == api.Node.Kind && i.verb == "get" {
+			return s.access(w, r, c)
+		}
+		return noSuchPath(r)
 	case "binding":
 		if k.Kind == api.Pod.Kind && i.verb == "create" {
 			return s.bind(w, r, c)

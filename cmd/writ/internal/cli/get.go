@@ -28,6 +28,7 @@ func (a *app) getCmd() *cobra.Command {
   writ get pods -A
   writ get deployment/web -o yaml
   writ get dependencies
+  writ get access                what is declared, with the packets counted
   writ get refused               access that was tried but not declared, with the fix`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,13 +43,16 @@ func (a *app) getCmd() *cobra.Command {
 			if len(args) == 1 && args[0] == "refused" {
 				return a.getRefused(cmd, c, o)
 			}
+			if len(args) == 1 && args[0] == "access" {
+				return a.getAccess(cmd, c, o)
+			}
 			return a.get(cmd, c, args, o)
 		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			names := []string{"all", "refused"}
+			names := []string{"all", "access", "refused"}
 			for _, k := range api.Kinds {
 				names = append(names, k.Resource)
 			}
@@ -105,7 +109,7 @@ func parseTargets(args []string) ([]api.Kind, []string, error) {
 		for i, k := range api.Kinds {
 			known[i] = k.Resource
 		}
-		return nil, nil, usageError{fmt.Errorf("unknown kind %q; kinds are: all, refused, %s", word, strings.Join(known, ", "))}
+		return nil, nil, usageError{fmt.Errorf("unknown kind %q; kinds are: all, access, refused, %s", word, strings.Join(known, ", "))}
 	}
 	if len(kinds) > 1 && len(names) > 0 {
 		return nil, nil, usageError{fmt.Errorf("%q is several kinds: name one to get an object by name", word)}
