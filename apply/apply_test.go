@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -548,5 +549,60 @@ func TestMissingNamespace(t *testing.T) {
 	list := diag.From(err)
 	if len(list) != 1 || list[0].Message != "namespace nope does not exist" || list[0].Hint == "" || list[0].Pos.Line != 1 {
 		t.Errorf("refusal is %+v", list)
+	}
+}
+
+// TestLibraryAppsHaveNoFalseDiff applies what the standard library makes.
+func TestLibraryAppsHaveNoFalseDiff(t *testing.T) {
+	root, err := os.OpenRoot("../stdlib/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, inputs := range map[string]map[string]string{"small": nil, "many": nil, "full": {"image_web": "web:1"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`)
+			b, err := render.Render(t.Context(), render.Options{FS: root.FS(), Entry: name + "/app.cue", Inputs: inputs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := w.apply(b); p.Count(apply.Create) != len(b.Documents) {
+				t.Errorf("first plan: %v", actions(p))
+			}
+			if p := w.plan(b); !p.Empty() || p.Record != nil {
+				t.Errorf("second plan: %v, record %v", actions(p), p.Record != nil)
+			}
+		})
+	}
+}
+
+// TestChangeBackAndForth changes one object in ways that servers find hard.
+func TestChangeBackAndForth(t *testing.T) {
+	w := newWorld(t)
+	port := `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{%s"selector":{"app":"s"},"ports":[%s]}}`
+	strategy := strings.Replace(deployment("web", "web:1", ""), `"replicas":2`, `"replicas":2,"strategy":{"type":"Recreate"}`, 1)
+	for i, docs := range [][]string{
+		{fmt.Sprintf(port, ``, `{"port":80}`), deployment("web", "web:1", "")},
+		{fmt.Sprintf(port, `"type":"NodePort",`, `{"port":80}`), strategy},
+		{fmt.Sprintf(port, `"type":"NodePort",`, `{"port":80,"name":"a"},{"port":80,"name":"b","protocol":"UDP"}`), deployment("web", "web:1", `,"env":[{"name":"A","value":"1"}]`)},
+		{fmt.Sprintf(port, ``, `{"port":80,"name":"b","protocol":"UDP"}`), deployment("web", "web:1", `,"env":[{"name":"A","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]`)},
+		{fmt.Sprintf(port, ``, `{"port":81}`), deployment("web", "web:1", `,"readinessProbe":{"tcpSocket":{"port":80}}`)},
+		{fmt.Sprintf(port, ``, `{"port":81}`), deployment("web", "web:1", `,"readinessProbe":{"httpGet":{"port":80}}`)},
+		{fmt.Sprintf(port, ``, `{"port":80}`), deployment("web", "web:1", "")},
+	} {
+		b := bundle(t, docs...)
+		if p := w.apply(b); i > 0 && p.Empty() {
+			t.Errorf("step %d changes nothing", i)
+		}
+		if p := w.plan(b); !p.Empty() || p.Record != nil {
+			var out bytes.Buffer
+			_ = p.Print(&out, false)
+			t.Errorf("step %d is not stable:\n%s", i, &out)
+		}
+	}
+	spec := w.get(api.Service.Key("default", "s")).Tree()["spec"].(map[string]any)
+	if spec["ports"].([]any)[0].(map[string]any)["nodePort"] != nil {
+		t.Errorf("a node port is left: %v", spec)
 	}
 }
