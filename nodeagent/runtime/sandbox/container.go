@@ -100,7 +100,7 @@ func (r *Runtime) start(ctx context.Context, c *container, cc runtime.ContainerC
 	}
 	child, err := spawn(ctx, spawnOptions{
 		spec: c.spec, stdout: cc.Stdout, stderr: cc.Stderr,
-		flags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, fork: c.pod.do,
+		flags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, fork: c.pod.do, watch: r.guard.watch,
 	})
 	if err != nil {
 		return err

@@ -46,14 +46,14 @@ func TestContractAsNobody(t *testing.T) {
 	dir, env := nobodyHome(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "sandbox.test"), "-test.v", "-test.run", "^(TestContract|TestNothingIsLeft|TestDiesWithParent)$", "-test.timeout", "170s")
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "sandbox.test"), "-test.v", "-test.run", "^(TestContract|TestNothingIsLeft|TestDiesWithParent|TestLayersAreOneTree|TestLinksStayInside|TestImageUser)$", "-test.timeout", "170s")
 	cmd.Dir, cmd.Env = dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("tests as nobody: %v\n%s", err, out)
 	}
-	for _, test := range []string{"TestContract/users", "TestContract/exec", "TestNothingIsLeft", "TestDiesWithParent"} {
+	for _, test := range []string{"TestContract/users", "TestContract/exec", "TestNothingIsLeft", "TestDiesWithParent", "TestLayersAreOneTree", "TestImageUser"} {
 		if !strings.Contains(string(out), "--- PASS: "+test) {
 			t.Errorf("%s did not run:\n%s", test, out)
 		}
@@ -92,8 +92,8 @@ func nobodyHome(t *testing.T) (dir string, env []string) {
 	images := filepath.Join(dir, "images")
 	for _, err := range []error{
 		os.WriteFile(filepath.Join(dir, "sandbox.test"), program, 0o755),
-		os.CopyFS(images, os.DirFS(filepath.Join(scratch, "images"))),
-		os.RemoveAll(filepath.Join(images, "rootfs")),
+		os.CopyFS(filepath.Join(images, "blobs"), os.DirFS(filepath.Join(scratch, "images", "blobs"))),
+		copyFile(images, "oci-layout"), copyFile(images, "index.json"),
 		os.Mkdir(filepath.Join(dir, "tmp"), 0o755),
 		filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil {
@@ -107,4 +107,12 @@ func nobodyHome(t *testing.T) (dir string, env []string) {
 		}
 	}
 	return dir, []string{storeEnv + "=" + images, "TMPDIR=" + filepath.Join(dir, "tmp"), "HOME=/nonexistent", "PATH=" + os.Getenv("PATH")}
+}
+
+func copyFile(dir, name string) error {
+	data, err := os.ReadFile(filepath.Join(scratch, "images", name))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), data, 0o644)
 }

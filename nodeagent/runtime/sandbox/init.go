@@ -15,10 +15,17 @@ import (
 )
 
 // Init must be the first thing main does (and TestMain, of tests that run
-// containers). In a process that a Runtime started to become a container it
-// never returns; in any other it returns at once.
+// containers). In a process that a Runtime started to become a container, or
+// to guard containers, it never returns; in any other it returns at once.
 func Init() {
-	if len(os.Args) != 2 || os.Args[1] != initArg {
+	if len(os.Args) != 2 {
+		return
+	}
+	switch os.Args[1] {
+	case initArg:
+	case guardArg:
+		os.Exit(beGuard())
+	default:
 		return
 	}
 	// Credentials and filters belong to a thread; exec keeps those of the

@@ -76,6 +76,10 @@ func playAgent() int {
 			up := firstLine{seen: make(chan struct{})}
 			c := runtime.ContainerConfig{ID: fmt.Sprint(id, "-", n), SandboxID: id, Image: probe64, Stdout: &up,
 				Args: []string{"fork:" + os.Args[2], "say:up", "sleep:5m"}}
+			if n == 1 && os.Args[3] == "users" {
+				// Which makes the kernel forget the death signal.
+				c.Args = []string{"fork:" + os.Args[2], "setuid:1234", "say:up", "sleep:5m"}
+			}
 			if err := r.StartContainer(ctx, c); err != nil {
 				return fail(err)
 			}
@@ -132,7 +136,8 @@ func look(t *testing.T, mark string) world {
 		}
 		command, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		program, _ := os.Readlink(filepath.Join("/proc", e.Name(), "exe"))
-		if !strings.Contains(string(command), mark) && (program != self || !strings.Contains(string(command), initArg)) {
+		if !strings.Contains(string(command), mark) &&
+			(program != self || !strings.Contains(string(command), initArg) && !strings.Contains(string(command), guardArg)) {
 			continue
 		}
 		w.processes = append(w.processes, e.Name()+" "+strings.ReplaceAll(string(command), "\x00", " "))
@@ -253,9 +258,18 @@ func TestDiesWithParent(t *testing.T) {
 	mark := rand.Text()
 	before := look(t, mark)
 	dir := t.TempDir()
-	cmd := startRole(t, "agent", dir, mark)
+	ids, err := readIDMaps("/proc/self")
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := "user"
+	if mapped(ids.users, 1234) {
+		users = "users"
+	}
+	cmd := startRole(t, "agent", dir, mark, users)
 	cmd.until(t, "ready")
-	if during := look(t, mark); len(during.processes) < len(before.processes)+4*4 {
+	// Four processes each of four containers, and the guard.
+	if during := look(t, mark); len(during.processes) < len(before.processes)+4*4+1 {
 		t.Fatalf("containers do not run: %v", during)
 	}
 	if err := cmd.Process.Kill(); err != nil {

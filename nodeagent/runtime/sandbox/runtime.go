@@ -38,6 +38,7 @@ type Runtime struct {
 	images *image.Store
 	log    *slog.Logger
 	lock   *os.File
+	guard  *guard
 
 	// mu guards the maps and the closing flags of their members; it is never
 	// held while something is started or waited for.
@@ -78,11 +79,16 @@ func New(o Options) (*Runtime, error) {
 		lock.Close()
 		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 	}
+	guard, err := startGuard()
+	if err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("make sandbox runtime: %w", err)
+	}
 	log := o.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Runtime{dir: dir, images: o.Images, log: log, lock: lock,
+	return &Runtime{dir: dir, images: o.Images, log: log, lock: lock, guard: guard,
 		pods: map[string]*pod{}, containers: map[string]*container{}}, nil
 }
 
@@ -213,6 +219,7 @@ func (r *Runtime) Close() error {
 	if err == nil {
 		err = os.RemoveAll(filepath.Join(r.dir, "pods"))
 	}
+	err = errors.Join(err, r.guard.stop())
 	// A second Close finds the lock closed already, which is no error.
 	_ = r.lock.Close()
 	return err

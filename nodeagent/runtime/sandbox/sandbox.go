@@ -11,7 +11,8 @@
 // Invariants: no mount is ever made outside a container's own mount namespace;
 // every namespace is held only by processes and file descriptors of this
 // program; a container's first process gets SIGKILL when its pod's thread
-// ends. So whatever way the program ends, nothing is left but files in
+// ends, from the kernel or, if it has changed its user, from a guard process
+// that notices. So whatever way the program ends, nothing is left but files in
 // Options.Dir, which the next New removes.
 //
 // The package never touches addresses, routes or firewall rules, and never

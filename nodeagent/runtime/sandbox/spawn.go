@@ -43,6 +43,8 @@ type spawnOptions struct {
 	flags uintptr
 	// extra becomes processFD.
 	extra *os.File
+	// watch, if set, is given the process before it is set up.
+	watch func(pidfd int) error
 	// fork runs a function on the thread that is to be the parent; it reports
 	// false if there is none any more.
 	fork func(func()) bool
@@ -84,6 +86,9 @@ func spawn(ctx context.Context, o spawnOptions) (*child, error) {
 		return nil, fmt.Errorf("start process: %w", err)
 	}
 	c.pidfd, err = unix.PidfdOpen(cmd.Process.Pid, 0)
+	if err == nil && o.watch != nil {
+		err = o.watch(c.pidfd)
+	}
 	if err == nil {
 		err = converse(ctx, control, o.spec)
 	}
