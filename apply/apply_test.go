@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -605,4 +606,36 @@ func TestChangeBackAndForth(t *testing.T) {
 	if spec["ports"].([]any)[0].(map[string]any)["nodePort"] != nil {
 		t.Errorf("a node port is left: %v", spec)
 	}
+}
+
+// FuzzPlan applies plans as they may come from a file: whatever it holds,
+// nothing panics.
+func FuzzPlan(f *testing.F) {
+	w := newWorld(f)
+	b := bundle(f, configMap("a", "k", "1"))
+	p, err := apply.Compute(f.Context(), w.user, b, apply.Options{Release: "app"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	encoded, err := json.Marshal(p)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(encoded)
+	for _, s := range []string{
+		`{}`, `{"objects":[{}]}`, `{"objects":[{"key":{"kind":"ConfigMap","name":"a"},"action":"delete"}]}`,
+		`{"objects":[{"key":{"kind":"ConfigMap","name":"a"},"action":"update","base":{}}]}`,
+		`{"objects":[{"key":{"kind":"Secret","name":"a"},"action":"create","sealed":true}]}`,
+		`{"objects":[],"record":{}}`, `{"record":{"object":{"apiVersion":"v1","kind":"Pod","metadata":{}}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var p apply.Plan
+		if json.Unmarshal(text, &p) != nil || len(p.Objects) > 100 {
+			t.Skip()
+		}
+		_ = p.Print(io.Discard, true)
+		_, _ = apply.Apply(t.Context(), w.user, &p, nil)
+	})
 }

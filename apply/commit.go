@@ -127,7 +127,10 @@ func (cm *commit) prepare(ctx context.Context) error {
 func (cm *commit) object(ctx context.Context, o ObjectPlan) error {
 	kind, ok := api.Lookup(o.Key.Group, o.Key.Kind)
 	if !ok {
-		return fmt.Errorf("apply: kind of %s is not served", o.Key)
+		return fmt.Errorf("read plan: the kind of %s is not served", o.Key)
+	}
+	if err := o.check(); err != nil {
+		return err
 	}
 	live, err := get(ctx, cm.client, o.Key)
 	if err != nil {
@@ -259,6 +262,9 @@ func (cm *commit) record(ctx context.Context) error {
 		return nil
 	}
 	k := api.ReleaseKind.Key(cm.plan.Namespace, cm.plan.Release)
+	if rec.Object.IsZero() || rec.Object.Key() != k {
+		return fmt.Errorf("read plan: the record is not of %s", k)
+	}
 	live, err := get(ctx, cm.client, k)
 	if err != nil {
 		return err

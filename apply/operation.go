@@ -1,9 +1,32 @@
 package apply
 
 import (
+	"fmt"
+
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
 )
+
+// check refuses an object's plan that no computation makes: a plan may come
+// from a file.
+func (o *ObjectPlan) check() error {
+	switch o.Action {
+	case Create, Update, Replace:
+		if o.Object.IsZero() || o.Object.Key() != o.Key {
+			return fmt.Errorf("read plan: %s %s has no object, or another one", o.Action, o.Key)
+		}
+	case Delete, Unchanged:
+	default:
+		return fmt.Errorf("read plan: %s has unknown action %q", o.Key, o.Action)
+	}
+	switch {
+	case o.Action == Create && o.Base != nil:
+		return fmt.Errorf("read plan: %s is to be created but has a base", o.Key)
+	case o.Action != Create && (o.Base == nil || o.Base.Object.IsZero() || o.Base.Object.Key() != o.Key):
+		return fmt.Errorf("read plan: %s %s has no base, or another one", o.Action, o.Key)
+	}
+	return nil
+}
 
 // operations are what an object's plan sends. UIDs and resource versions of
 // Base are preconditions; a creation requires that there is no such object.
