@@ -56,7 +56,7 @@ func startLocal(ctx context.Context, o localOptions) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.New(server.Options{Data: data, Listen: o.listen, Logger: o.log})
+	s, err := server.New(server.Options{Data: data, Listen: o.listen, Version: buildVersion(), Logger: o.log})
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ for 'writ agent'. An acknowledged write is on disk.`,
 			if err != nil {
 				return err
 			}
-			s, err := server.New(server.Options{Data: dir, Listen: listen, Logger: a.logger(verbose)})
+			s, err := server.New(server.Options{Data: dir, Listen: listen, Version: buildVersion(), Logger: a.logger(verbose)})
 			if err != nil {
 				return err
 			}
