@@ -130,7 +130,7 @@ func hasPrefixAny(s string, prefixes ...string) bool {
 // cluster is a registry with an agent on it. The test plays scheduler and
 // controllers, as the system.
 type cluster struct {
-	t        *testing.T
+	t        testing.TB
 	registry *registry.Registry
 	system   api.Client
 	ca       *auth.Authority
@@ -140,7 +140,7 @@ type cluster struct {
 
 const nodeName = "n1"
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	s := store.New(store.Options{})
 	r, err := registry.New(registry.Options{Store: s, Proposer: store.Local(s)})
