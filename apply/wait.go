@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -28,24 +29,31 @@ type WaitError struct {
 	Cause   error
 }
 
-// Error names every pending object.
+// Error names every pending object on a line of its own.
 func (e *WaitError) Error() string {
-	return fmt.Sprintf("%s\nstopped waiting: %v", e.diagnostics().Error(), e.Cause)
+	d := e.Diagnostic(fmt.Sprintf("stopped waiting: %v", e.Cause))
+	lines := []string{d.Message}
+	for _, n := range d.Notes {
+		lines = append(lines, n.Text)
+	}
+	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the pending objects as diagnostics, and the cause.
-func (e *WaitError) Unwrap() []error { return []error{e.diagnostics(), e.Cause} }
+// Unwrap gives the cause.
+func (e *WaitError) Unwrap() error { return e.Cause }
 
-func (e *WaitError) diagnostics() diag.List {
-	var list diag.List
+// Diagnostic is the error for a person: message, and a note for every pending
+// object.
+func (e *WaitError) Diagnostic(message string) diag.Diagnostic {
+	d := diag.Diagnostic{Code: "WAIT", Message: message}
 	for _, p := range e.Pending {
-		message := "is not done: " + p.Status.Message
+		verb := "is not done"
 		if p.Status.State == converge.Stuck {
-			message = "is stuck: " + p.Status.Message
+			verb = "is stuck"
 		}
-		list = append(list, diag.Diagnostic{Code: "WAIT", Object: p.Key.String(), Message: message})
+		d.Notes = append(d.Notes, diag.Note{Text: fmt.Sprintf("%s %s: %s", p.Key, verb, p.Status.Message)})
 	}
-	return list
+	return d
 }
 
 // Wait watches until every object is done, and calls progress, from this

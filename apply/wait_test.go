@@ -116,7 +116,7 @@ func TestWaitNamesWhatIsPending(t *testing.T) {
 	if !errors.As(err, &pending) || !errors.Is(err, context.DeadlineExceeded) || len(pending.Pending) != 2 {
 		t.Fatalf("error is %v", err)
 	}
-	for _, want := range []string{"Deployment.apps default/web: is not done", "Pod default/none: is not done: does not exist"} {
+	for _, want := range []string{"Deployment.apps default/web is not done", "Pod default/none is not done: does not exist"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}

@@ -108,10 +108,18 @@ func Errorf(pos Position, code, format string, args ...any) List {
 }
 
 // From finds the diagnostics in err's chain; an error that carries none
-// becomes one Diagnostic with only a message. It returns nil for nil.
+// becomes one Diagnostic with only a message. Joined errors (errors.Join) give
+// those of each. It returns nil for nil.
 func From(err error) List {
 	if err == nil {
 		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all List
+		for _, e := range joined.Unwrap() {
+			all = append(all, From(e)...)
+		}
+		return all
 	}
 	var l List
 	if errors.As(err, &l) {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/writ-dev/writ/apply"
+	"github.com/writ-dev/writ/cluster/client"
 	"github.com/writ-dev/writ/cluster/object"
 )
 
@@ -92,25 +93,29 @@ func (a *app) apply(ctx context.Context, work applying, o applyOptions) error {
 	if o.noWait {
 		return nil
 	}
-	return a.await(ctx, work, o.timeout)
+	begin := time.Now()
+	if err := a.await(ctx, work.client, work.plan, o.timeout); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.err, "all ready after %s\n", time.Since(begin).Round(time.Millisecond))
+	return nil
 }
 
 // await shows progress until every object of the plan is as written.
-func (a *app) await(ctx context.Context, work applying, timeout time.Duration) error {
-	start := time.Now()
+func (a *app) await(ctx context.Context, c *client.Client, p *apply.Plan, timeout time.Duration) error {
 	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	shown := newProgress(a.err, a.live)
-	err := apply.Wait(waitCtx, work.client, planKeys(work.plan), shown.update)
+	err := apply.Wait(waitCtx, c, planKeys(p), shown.update)
 	shown.done()
+	var pending *apply.WaitError
 	switch {
 	case err == nil:
-		fmt.Fprintf(a.err, "all ready after %s\n", time.Since(start).Round(10*time.Millisecond))
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("stopped waiting; what was applied stays: %w", ctx.Err())
-	case waitCtx.Err() != nil:
-		return fmt.Errorf("not ready after %s: %w", timeout, err)
+		return ctx.Err()
+	case errors.As(err, &pending):
+		return pending.Diagnostic(fmt.Sprintf("not ready after %s; what was applied stays", timeout))
 	}
 	return err
 }

@@ -99,15 +99,7 @@ func (a *app) deploy(ctx context.Context, c *client.Client, b *render.Bundle, o 
 	}
 	a.step("applied", "revision %d, one transaction", result.Revision)
 
-	waitCtx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	shown := newProgress(a.err, a.live)
-	err = apply.Wait(waitCtx, c, planKeys(plan), shown.update)
-	shown.done()
-	if err != nil {
-		if ctx.Err() == nil && waitCtx.Err() != nil {
-			return fmt.Errorf("not ready after %s: %w", o.timeout, err)
-		}
+	if err := a.await(ctx, c, plan, o.timeout); err != nil {
 		return err
 	}
 	a.step("ready", "%s after the cluster was started", time.Since(begin).Round(10*time.Millisecond))
