@@ -131,7 +131,10 @@ func goEnv() (goroot, gomod, gocache string) {
 	return f[0], f[1], f[2]
 }
 
-// waitFor polls until a file matches a pattern; its default limit is 60 s.
+var failed = regexp.MustCompile("(?m)^error: ")
+
+// waitFor polls until a file matches a pattern; its default limit is 60 s. A
+// line that starts with "error:" ends it, since nothing more will come.
 //
 //	waitfor up.out 'ready .*'
 func waitFor(ts *testscript.TestScript, neg bool, args []string) {
@@ -152,8 +155,8 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		if re.Match(b) {
 			return
 		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("%s does not match %q after %d s:\n%s", args[0], args[1], limit, b)
+		if time.Now().After(deadline) || failed.Match(b) {
+			ts.Fatalf("%s does not match %q within %d s:\n%s", args[0], args[1], limit, b)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
