@@ -93,7 +93,7 @@ func Run(ctx context.Context, o Options) error {
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Name == "" || o.Client == nil || o.Runtime == nil || o.Dir == "" || o.TLS == nil {
-		return o, errors.New("Name, Client, Runtime, Dir and TLS are required")
+		return o, errors.New("nodeagent: Name, Client, Runtime, Dir and TLS are required")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -35,9 +35,8 @@ type hostedPod struct {
 	worker *pod.Worker
 
 	// Guarded by podSet.mu.
-	pod     *corev1.Pod
-	gating  bool
-	stopped bool
+	pod    *corev1.Pod
+	gating bool
 }
 
 func newPodSet(a *agent) *podSet { return &podSet{a: a, pods: map[string]*hostedPod{}} }

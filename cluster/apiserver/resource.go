@@ -271,7 +271,8 @@ func deleteOptions(r *http.Request, i *requestInfo) (registry.DeleteOptions, err
 
 // legacyOrphan is the field that propagationPolicy replaced; old clients send it.
 func legacyOrphan(d metav1.DeleteOptions) *bool {
-	return d.OrphanDependents //nolint:staticcheck // deprecated, but on the wire
+	//lint:ignore SA1019 deprecated, but on the wire
+	return d.OrphanDependents
 }
 
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, c *call, k api.Kind) error {

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -128,10 +128,10 @@ func resource(key object.Key) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if problems := path.IsValidPathSegmentName(key.Name); key.Name == "" || len(problems) > 0 {
+	if problems := content.IsPathSegmentName(key.Name); key.Name == "" || len(problems) > 0 {
 		return "", apierrors.NewBadRequest(fmt.Sprintf("%q is not the name of a %s", key.Name, key.Kind))
 	}
-	if problems := path.IsValidPathSegmentName(key.Namespace); len(problems) > 0 || (k.Namespaced && key.Namespace == "") {
+	if problems := content.IsPathSegmentName(key.Namespace); len(problems) > 0 || (k.Namespaced && key.Namespace == "") {
 		return "", apierrors.NewBadRequest(fmt.Sprintf("%q is not the namespace of a %s", key.Namespace, key.Kind))
 	}
 	return collection(k, key.Namespace) + "/" + key.Name, nil

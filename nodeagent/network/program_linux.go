@@ -109,10 +109,6 @@ type delta struct {
 	addSlots, delSlots []nftables.SetElement
 }
 
-func (d *delta) size() int {
-	return elementSize * (len(d.addEdges) + len(d.delEdges) + len(d.addSlots) + len(d.delSlots))
-}
-
 func difference(now, want programmed) *delta {
 	d := &delta{rebuild: now.edges == nil}
 	for e := range want.edges {

@@ -77,3 +77,16 @@ func paint(on bool, code, s string) string {
 	}
 	return code + s + reset
 }
+
+// step says that a stage of the work is done.
+func (a *app) step(name, format string, args ...any) {
+	fmt.Fprintf(a.err, "%s %s\n", paint(a.live, bold, fmt.Sprintf("%-9s", name)), fmt.Sprintf(format, args...))
+}
+
+// short is a digest for people.
+func short(digest string) string {
+	if len(digest) > 19 {
+		return digest[:19]
+	}
+	return digest
+}

@@ -34,8 +34,6 @@ type app struct {
 	// err is one, so that progress may redraw.
 	color, live bool
 	kubeconfig  string
-	// version is what `writ version` prints.
-	version string
 }
 
 // usageError is a wrong command line.

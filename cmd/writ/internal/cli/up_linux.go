@@ -106,19 +106,6 @@ func (a *app) deploy(ctx context.Context, c *client.Client, b *render.Bundle, o 
 	return nil
 }
 
-// step says that a stage of the work is done.
-func (a *app) step(name, format string, args ...any) {
-	fmt.Fprintf(a.err, "%s %s\n", paint(a.live, bold, fmt.Sprintf("%-9s", name)), fmt.Sprintf(format, args...))
-}
-
-// short is a digest for people.
-func short(digest string) string {
-	if len(digest) > 19 {
-		return digest[:19]
-	}
-	return digest
-}
-
 // welcome prints what to open and how to look further.
 func (a *app) welcome(ctx context.Context, c *client.Client, b *render.Bundle, run *runDir) error {
 	urls, err := published(ctx, c, b)
