@@ -56,13 +56,33 @@ func (e *WaitError) Diagnostic(message string) diag.Diagnostic {
 	return d
 }
 
-// Wait watches until every object is done, and calls progress, from this
+// Goal is what a wait ends with: objects that are done, and objects that are
+// gone.
+type Goal struct {
+	Done, Gone []object.Key
+}
+
+// Goal returns what the cluster has to come to when p is applied.
+func (p *Plan) Goal() Goal {
+	var g Goal
+	for _, o := range p.Objects {
+		if o.Action == Delete {
+			g.Gone = append(g.Gone, o.Key)
+		} else {
+			g.Done = append(g.Done, o.Key)
+		}
+	}
+	return g
+}
+
+// Wait watches until the goal is reached, and calls progress, from this
 // goroutine, for every change of an object's status and every event about it
 // or what is below it. When ctx ends first, the error is a WaitError. An
 // object that is stuck does not end the wait, since it may be helped from
 // outside.
-func Wait(ctx context.Context, c api.Client, objects []object.Key, progress func(Progress)) error {
+func Wait(ctx context.Context, c api.Client, goal Goal, progress func(Progress)) error {
 	kinds := []api.Kind{api.ReplicaSet, api.Pod, api.EventKind}
+	objects := slices.Concat(goal.Done, goal.Gone)
 	for _, k := range objects {
 		kind, ok := api.Lookup(k.Group, k.Kind)
 		if !ok {
@@ -78,7 +98,7 @@ func Wait(ctx context.Context, c api.Client, objects []object.Key, progress func
 	defer f.wait()
 	defer cancel()
 
-	w := &waiter{objects: objects, progress: progress, last: map[object.Key]converge.Status{}, seen: map[object.Key]object.Object{}}
+	w := &waiter{objects: objects, gone: goal.Gone, progress: progress, last: map[object.Key]converge.Status{}, seen: map[object.Key]object.Object{}}
 	unread := len(kinds)
 	for {
 		select {
@@ -129,6 +149,7 @@ func onlyNamespace(objects []object.Key) string {
 // waiter keeps what has been seen of the cluster.
 type waiter struct {
 	objects  []object.Key
+	gone     []object.Key // those of objects that must go
 	progress func(Progress)
 	last     map[object.Key]converge.Status
 	seen     map[object.Key]object.Object
@@ -169,10 +190,7 @@ func (w *waiter) judge() bool {
 	slices.SortFunc(view.Objects, func(a, b object.Object) int { return compareKeys(a.Key(), b.Key()) })
 	done := true
 	for _, k := range w.objects {
-		s := converge.Status{State: converge.Moving, Reason: "NotFound", Message: "does not exist"}
-		if o, ok := w.seen[k]; ok {
-			s = converge.Of(o, view)
-		}
+		s := w.status(k, view)
 		if old, told := w.last[k]; !told || old != s {
 			w.last[k] = s
 			w.progress(Progress{Key: k, Status: s})
@@ -181,6 +199,19 @@ func (w *waiter) judge() bool {
 	}
 	w.tell()
 	return done
+}
+
+func (w *waiter) status(k object.Key, view converge.View) converge.Status {
+	o, exists := w.seen[k]
+	switch goes := slices.Contains(w.gone, k); {
+	case goes && exists:
+		return converge.Status{State: converge.Moving, Reason: "Deleting", Message: "is being deleted"}
+	case goes:
+		return converge.Status{State: converge.Done, Message: "gone"}
+	case exists:
+		return converge.Of(o, view)
+	}
+	return converge.Status{State: converge.Moving, Reason: "NotFound", Message: "does not exist"}
 }
 
 // tell passes events on that are about an object waited for that is not done,

@@ -60,7 +60,7 @@ func TestWait(t *testing.T) {
 	done := make(chan error, 1)
 	k := api.Deployment.Key("default", "web")
 	go func() {
-		done <- apply.Wait(ctx, w.user, []object.Key{k, api.ConfigMap.Key("default", "a")}, func(p apply.Progress) { news <- p })
+		done <- apply.Wait(ctx, w.user, apply.Goal{Done: []object.Key{k, api.ConfigMap.Key("default", "a")}}, func(p apply.Progress) { news <- p })
 	}()
 	expect := func(what string, match func(apply.Progress) bool) {
 		t.Helper()
@@ -111,7 +111,7 @@ func TestWaitNamesWhatIsPending(t *testing.T) {
 	w.apply(bundle(t, deployment("web", "web:1", "")))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err := apply.Wait(ctx, w.user, []object.Key{api.Deployment.Key("default", "web"), api.Pod.Key("default", "none")}, func(apply.Progress) {})
+	err := apply.Wait(ctx, w.user, apply.Goal{Done: []object.Key{api.Deployment.Key("default", "web"), api.Pod.Key("default", "none")}}, func(apply.Progress) {})
 	var pending *apply.WaitError
 	if !errors.As(err, &pending) || !errors.Is(err, context.DeadlineExceeded) || len(pending.Pending) != 2 {
 		t.Fatalf("error is %v", err)
@@ -120,5 +120,30 @@ func TestWaitNamesWhatIsPending(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}
+	}
+}
+
+func TestWaitUntilGone(t *testing.T) {
+	w := newWorld(t)
+	w.apply(bundle(t, configMap("a", "k", "1")))
+	k := api.ConfigMap.Key("default", "a")
+	var states []string
+	told := make(chan struct{}, 10)
+	done := make(chan error, 1)
+	go func() {
+		done <- apply.Wait(t.Context(), w.user, apply.Goal{Gone: []object.Key{k}}, func(p apply.Progress) {
+			states = append(states, p.Status.Message)
+			told <- struct{}{}
+		})
+	}()
+	<-told
+	if err := w.user.Delete(t.Context(), k, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(states, ", "); got != "is being deleted, gone" {
+		t.Errorf("progress is %q", got)
 	}
 }

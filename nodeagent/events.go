@@ -151,7 +151,11 @@ func (r *recorder) writeAll(ctx context.Context) (later time.Duration) {
 	}
 	r.mu.Unlock()
 	for _, e := range due {
-		if err := r.write(ctx, e); err != nil && ctx.Err() == nil {
+		err := r.write(ctx, e)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			continue // the pods are going too; nobody will look
+		}
+		if err != nil && ctx.Err() == nil {
 			r.log.Warn("write event", "error", err.Error())
 			if !permanent(err) {
 				r.mu.Lock()

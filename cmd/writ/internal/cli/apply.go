@@ -14,7 +14,6 @@ import (
 
 	"github.com/writ-dev/writ/apply"
 	"github.com/writ-dev/writ/cluster/client"
-	"github.com/writ-dev/writ/cluster/object"
 )
 
 type applyOptions struct {
@@ -101,12 +100,12 @@ func (a *app) apply(ctx context.Context, work applying, o applyOptions) error {
 	return nil
 }
 
-// await shows progress until every object of the plan is as written.
+// await shows progress until every object of the plan is as written, or gone.
 func (a *app) await(ctx context.Context, c *client.Client, p *apply.Plan, timeout time.Duration) error {
 	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	shown := newProgress(a.err, a.live)
-	err := apply.Wait(waitCtx, c, planKeys(p), shown.update)
+	err := apply.Wait(waitCtx, c, p.Goal(), shown.update)
 	shown.done()
 	var pending *apply.WaitError
 	switch {
@@ -118,17 +117,6 @@ func (a *app) await(ctx context.Context, c *client.Client, p *apply.Plan, timeou
 		return pending.Diagnostic(fmt.Sprintf("not ready after %s; what was applied stays", timeout))
 	}
 	return err
-}
-
-// planKeys is what has to become ready: everything but what is deleted.
-func planKeys(p *apply.Plan) []object.Key {
-	var keys []object.Key
-	for _, o := range p.Objects {
-		if o.Action != apply.Delete {
-			keys = append(keys, o.Key)
-		}
-	}
-	return keys
 }
 
 // confirm asks a person. Without a terminal to ask on, --yes is needed.
