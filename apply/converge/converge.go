@@ -123,7 +123,7 @@ func dependency(o object.Object) (Status, error) {
 	}
 	switch d.Status.Phase {
 	case "Ready":
-		return Status{State: Done}, nil
+		return Status{Done, "", "granted"}, nil
 	case "Degraded":
 		return Status{Stuck, reason, message}, nil
 	case "":

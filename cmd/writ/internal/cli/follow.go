@@ -62,6 +62,13 @@ func (a *app) follow(ctx context.Context, c *client.Client) {
 	}
 }
 
+func times(n int32) string {
+	if n == 1 {
+		return "tried once"
+	}
+	return fmt.Sprintf("tried %d times", n)
+}
+
 func (a *app) followOne(ctx context.Context, c *client.Client, e api.Event, shown map[string]int32) {
 	if e.Type != api.Added && e.Type != api.Modified {
 		return
@@ -88,8 +95,8 @@ func (a *app) followOne(ctx context.Context, c *client.Client, e api.Event, show
 		a.step("warning", "%s/%s: %s: %s", strings.ToLower(event.InvolvedObject.Kind), event.InvolvedObject.Name, event.Reason, event.Message)
 		return
 	}
-	fmt.Fprintf(a.err, "%s %s → %s  not declared, %d attempts\n",
-		paint(a.live, red, fmt.Sprintf("%-9s", "refused")), r.Consumer, strings.TrimPrefix(r.Target, r.Namespace+"/"), r.Attempts)
+	fmt.Fprintf(a.err, "%s %s → %s  not declared, %s\n",
+		paint(a.live, red, fmt.Sprintf("%-9s", "refused")), r.Consumer, strings.TrimPrefix(r.Target, r.Namespace+"/"), times(r.Attempts))
 	if !known {
 		fmt.Fprintf(a.err, "          fix: %s\n", r.Fix)
 	}

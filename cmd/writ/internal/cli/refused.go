@@ -113,9 +113,38 @@ func origins(ctx context.Context, c api.Client) (map[object.Key]string, error) {
 	return out, nil
 }
 
-// refusals lists what was refused in a namespace, or in all, newest first.
+// edge is a consumer, such as "Deployment/web" in a namespace, and the
+// target that it uses, "namespace/service:port".
+type edge struct{ namespace, consumer, target string }
+
+// granted lists all access that is declared, with the time since when.
+func granted(ctx context.Context, c api.Client) (map[edge]time.Time, error) {
+	list, err := c.List(ctx, api.GrantKind, api.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := map[edge]time.Time{}
+	for _, o := range list.Items {
+		g, err := api.Decode[api.Grant](o)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range g.Spec.Ports {
+			target := fmt.Sprintf("%s/%s:%d", g.Spec.ServiceNamespace, g.Spec.ServiceName, p.Port)
+			out[edge{g.Spec.ConsumerNamespace, g.Spec.Consumer, target}] = g.CreationTimestamp.Time
+		}
+	}
+	return out, nil
+}
+
+// refusals lists what was refused in a namespace, or in all, newest first. What
+// has been declared since is left out.
 func refusals(ctx context.Context, c api.Client, namespace string) ([]refusal, error) {
 	where, err := origins(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	declared, err := granted(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +152,7 @@ func refusals(ctx context.Context, c api.Client, namespace string) ([]refusal, e
 	if err != nil {
 		return nil, err
 	}
-	merged := map[[3]string]refusal{}
+	merged := map[edge]refusal{}
 	for _, o := range list.Items {
 		e, err := api.Decode[corev1.Event](o)
 		if err != nil {
@@ -133,8 +162,11 @@ func refusals(ctx context.Context, c api.Client, namespace string) ([]refusal, e
 		if !ok {
 			continue
 		}
+		id := edge{r.Namespace, r.Consumer, r.Target}
+		if since, ok := declared[id]; ok && !r.Last.After(since) {
+			continue
+		}
 		// One workload's pods each have their own events.
-		id := [3]string{r.Namespace, r.Consumer, r.Target}
 		if m, seen := merged[id]; seen {
 			r.Attempts += m.Attempts
 			if m.Last.After(r.Last) {
