@@ -18,7 +18,7 @@ import (
 type logStore struct {
 	*wal.WAL
 	dir  *directory
-	meta *metadb.BoltMetaDB
+	meta *segmentMeta
 	fail func(error)
 }
 
@@ -29,7 +29,7 @@ func openLog(dir *directory, segmentSize int, logger hclog.Logger, fail func(err
 	}
 	// raft-wal's Close leaves the meta database it opens itself open and
 	// locked, so it is given one that can be closed here.
-	meta := &metadb.BoltMetaDB{}
+	meta := &segmentMeta{segmentSize: segmentSize}
 	w, err := wal.Open(path, wal.WithMetaStore(meta), wal.WithSegmentSize(segmentSize), wal.WithLogger(logger.Named("wal")))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open log %s: %w", path, err), closeMeta(meta))
@@ -82,7 +82,7 @@ func (l *logStore) Close() error {
 	return nil
 }
 
-func closeMeta(m *metadb.BoltMetaDB) error {
+func closeMeta(m *segmentMeta) error {
 	if err := m.Close(); err != nil && !errors.Is(err, metadb.ErrUnintialized) {
 		return err
 	}
