@@ -234,6 +234,7 @@ func TestGrantOfAnotherPodsAddress(t *testing.T) {
 func TestDeletionStopsAndRemoves(t *testing.T) {
 	c := newCluster(t)
 	p := c.run(app("web", "stubborn"))
+	c.published(p)("/name") // it ignores SIGTERM before it serves
 	key := api.Pod.Key(p.Namespace, p.Name)
 	start := time.Now()
 	if err := c.system.Delete(t.Context(), key, string(p.UID)); err != nil {
