@@ -182,6 +182,12 @@ func (t *tx) run(ops []op) ([]outcome, []error) {
 		outs[i].warnings = t.warnings
 		refused = refused || errs[i] != nil
 	}
+	for i, o := range outs {
+		if errs[i] == nil {
+			errs[i] = t.dependency(o)
+			refused = refused || errs[i] != nil
+		}
+	}
 	if refused {
 		return nil, errs
 	}

@@ -187,6 +187,11 @@ func (t *tx) updateStatus(o object.Object, p preconditions, validation string) (
 	if err != nil {
 		return outcome{}, apierrors.NewBadRequest(err.Error())
 	}
+	if !t.u.system() {
+		if ps := admission.Reserved(k, next, live); len(ps) > 0 {
+			return outcome{}, invalid(k, live.Name(), ps)
+		}
+	}
 	if ps := admission.ValidateStatus(k, next, live); len(ps) > 0 {
 		return outcome{}, invalid(k, live.Name(), ps)
 	}
