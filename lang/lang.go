@@ -28,6 +28,12 @@ type Program struct {
 	// Library is Writ's standard library, importable but not part of the
 	// module.
 	Library fs.FS
+	// Tests says that Entry is a file of tests. The result is then the value of
+	// its field "tests"; parts of it may fail to be evaluated without failing
+	// the rest, see Result.Faults.
+	Tests bool
+	// Cover asks for Result.Coverage.
+	Cover bool
 }
 
 // Read is one file that an evaluation looked at. SHA256 is lower-case hex; it
@@ -45,10 +51,16 @@ type Read struct {
 type Result struct {
 	Value Value  `json:"value"`
 	Reads []Read `json:"reads"`
+	// Faults are the tests, and members of tests, that could not be evaluated.
+	Faults []Fault `json:"faults,omitempty"`
+	// Coverage is what was used of the program's files, when asked for.
+	Coverage Coverage `json:"coverage,omitempty"`
 }
 
 // Evaluator turns a program into a value. Errors are diag.List with positions
-// relative to the module root. Implementations never panic on any input.
+// relative to the module root. With an error there is no result, but for one
+// that holds only the Coverage where that was asked for. Implementations never
+// panic on any input.
 type Evaluator interface {
 	Eval(ctx context.Context, p Program) (*Result, error)
 }

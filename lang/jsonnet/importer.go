@@ -18,6 +18,8 @@ const libraryDir = lang.LibraryPrefix + "jsonnet"
 type importer struct {
 	reader   *lang.Reader
 	contents map[string]jsonnet.Contents
+	// meter answers the imports that it put into a program; nil without one.
+	meter *meter
 }
 
 func newImporter(r *lang.Reader) *importer {
@@ -26,6 +28,9 @@ func newImporter(r *lang.Reader) *importer {
 
 // Import finds what the file from calls name.
 func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
+	if i.meter != nil && from == meterFile {
+		return i.meter.answer(name)
+	}
 	candidates := i.candidates(from, name)
 	if len(candidates) == 0 {
 		return jsonnet.Contents{}, "", fmt.Errorf("%s is outside of the module root", name)

@@ -21,6 +21,16 @@
 // are found by following the syntax tree: objects, arrays, locals, calls,
 // "+", imports, comprehensions. What cannot be followed has the position of
 // what it is in; the outermost value has that of the file.
+//
+// A file of tests evaluates to an object whose field "tests" holds one member a
+// test. When the whole fails, each test, and each member of a test that fails,
+// is evaluated on its own.
+//
+// Coverage counts, as evaluated or not: the value of every field; both branches
+// of every "if", the missing "else" too; the right side of "&&" and "||"; the
+// body of every comprehension and of every function. Jsonnet is lazy, so a field
+// that nobody asks for does not count as used. Local variables are not counted,
+// but functions in them are.
 package jsonnet
 
 import (
@@ -32,6 +42,7 @@ import (
 	"path"
 
 	"github.com/google/go-jsonnet"
+	"github.com/google/go-jsonnet/ast"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
@@ -69,42 +80,113 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	if err != nil {
 		return nil, err
 	}
-	vm := jsonnet.MakeVM()
-	vm.MaxStack = maxStack
-	vm.SetTraceOut(io.Discard)
-	vm.Importer(newImporter(reader))
-	node, _, err := vm.ImportAST("", entry)
-	if err != nil {
-		return nil, diagnose(entry, err)
-	}
-	s := survey(vm, entry, node)
-	if err := s.problems.Err(); err != nil {
-		return nil, err
-	}
-	resolver := newResolver(vm)
-	if err := s.bind(vm, resolver.parameters(node), p.Inputs); err != nil {
+	e := evaluation{program: p, entry: entry, reader: reader, vm: jsonnet.MakeVM()}
+	if err := e.load(); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	out, err := vm.Evaluate(node)
+	r, err := e.result(ctx)
+	if e.meter == nil {
+		return r, err
+	}
 	if err != nil {
-		l := diagnose(entry, err)
+		r = new(lang.Result)
+	}
+	r.Coverage = e.meter.coverage()
+	return r, err
+}
+
+// evaluation is one program being evaluated.
+type evaluation struct {
+	program  lang.Program
+	entry    string
+	reader   *lang.Reader
+	vm       *jsonnet.VM
+	node     ast.Node
+	resolver *resolver
+	meter    *meter // nil when coverage is not asked for
+}
+
+// load parses the program, checks what can be checked without evaluating it,
+// and gives it its inputs.
+func (e *evaluation) load() error {
+	e.vm.MaxStack = maxStack
+	e.vm.SetTraceOut(io.Discard)
+	i := newImporter(e.reader)
+	e.vm.Importer(i)
+	node, _, err := e.vm.ImportAST("", e.entry)
+	if err != nil {
+		return diagnose(e.entry, err)
+	}
+	e.node = node
+	s := survey(e.vm, e.entry, node)
+	if err := s.problems.Err(); err != nil {
+		return err
+	}
+	e.resolver = newResolver(e.vm)
+	if err := s.bind(e.vm, e.resolver.parameters(node), e.program.Inputs); err != nil {
+		return err
+	}
+	if e.program.Cover {
+		e.meter = newMeter()
+		i.meter = e.meter
+		e.meter.attach(s.files)
+	}
+	return nil
+}
+
+// result evaluates the loaded program.
+func (e *evaluation) result(ctx context.Context) (*lang.Result, error) {
+	value, faults, err := e.evaluate()
+	if e.meter != nil {
+		e.meter.detach()
+	}
+	if err != nil {
+		l := diagnose(e.entry, err)
 		if ctx.Err() == nil {
-			newProbe(vm, resolver, entry, node, p.Inputs).blame(&l[0])
+			e.probe().blame(&l[0])
 		}
 		return nil, l
 	}
-	value, err := lang.ParseJSON(entry, []byte(out))
-	if err != nil {
-		return nil, fmt.Errorf("read the result of %s: %w", entry, err)
-	}
-	resolver.locate(&value, node, entry)
+	e.resolver.locate(&value, e.node, e.entry)
 	if err := exact(&value, ""); err != nil {
 		return nil, err
 	}
-	return &lang.Result{Value: value, Reads: reader.Reads()}, nil
+	if e.program.Tests {
+		if value, err = e.onlyTests(value, faults); err != nil {
+			return nil, err
+		}
+	}
+	return &lang.Result{Value: value, Reads: e.reader.Reads(), Faults: faults}, nil
+}
+
+// evaluate is the value of the program, without positions. When that is one of
+// tests, parts of it may be missing.
+func (e *evaluation) evaluate() (lang.Value, []lang.Fault, error) {
+	out, err := e.vm.Evaluate(e.node)
+	if err != nil && e.program.Tests {
+		return e.tests(err)
+	}
+	if err != nil {
+		return lang.Value{}, nil, err
+	}
+	value, err := e.parse(out)
+	return value, nil, err
+}
+
+// parse reads what the evaluator printed.
+func (e *evaluation) parse(out string) (lang.Value, error) {
+	value, err := lang.ParseJSON(e.entry, []byte(out))
+	if err != nil {
+		return value, fmt.Errorf("read the result of %s: %w", e.entry, err)
+	}
+	return value, nil
+}
+
+func (e *evaluation) probe() *probe {
+	return newProbe(e.vm, e.resolver, e.entry, e.node, e.program.Inputs)
 }
 
 func entryFile(reader *lang.Reader, entry string) (string, error) {

@@ -17,8 +17,9 @@ import (
 
 // surveyor reads the syntax trees of a program and of all it imports.
 type surveyor struct {
-	vm   *jsonnet.VM
-	seen map[string]bool
+	vm *jsonnet.VM
+	// files is the trees of all files.
+	files map[string]ast.Node
 	// external is the names given to std.extVar; any says that some are
 	// computed, so that every name may be in use.
 	external map[string]diag.Position
@@ -29,7 +30,7 @@ type surveyor struct {
 // survey finds the literals that a float64 cannot hold and the external
 // variables in use.
 func survey(vm *jsonnet.VM, entry string, node ast.Node) *surveyor {
-	s := &surveyor{vm: vm, seen: map[string]bool{entry: true}, external: map[string]diag.Position{}}
+	s := &surveyor{vm: vm, files: map[string]ast.Node{entry: node}, external: map[string]diag.Position{}}
 	s.walk(node)
 	return s
 }
@@ -46,8 +47,8 @@ func (s *surveyor) walk(node ast.Node) {
 	case *ast.Import:
 		// An import that fails matters only if it is evaluated.
 		imported, file, err := s.vm.ImportAST(n.Loc().FileName, n.File.Value)
-		if err == nil && !s.seen[file] {
-			s.seen[file] = true
+		if err == nil && s.files[file] == nil {
+			s.files[file] = imported
 			s.walk(imported)
 		}
 		return

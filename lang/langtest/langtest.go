@@ -2,10 +2,13 @@
 // a program, its inputs, and what must come of it.
 //
 // The comment of an archive says "entry: NAME" (else ".") and "input: K=V",
-// one a line; other lines explain. Files below lib/ are the library and files
-// below want/ the outcome: want/json is the value, want/errors what a user is
-// shown, want/positions the position of every value and key, want/reads the
-// names of the files read. All but one of json and errors may be missing.
+// one a line; "evaluate: tests" asks for the tests of the entry, "evaluate:
+// cover" for coverage; other lines explain. Files below lib/ are the library
+// and files below want/ the outcome: want/json is the value, want/errors what a
+// user is shown, want/positions the position of every value and key, want/reads
+// the names of the files read, want/faults the tests that cannot be evaluated,
+// want/coverage every point and whether it was used. All but one of json and
+// errors may be missing.
 //
 // WRIT_UPDATE=1 writes what came out into the archives; a new want/ file is
 // added empty first.
@@ -58,6 +61,9 @@ func Program(a *txtar.Archive) lang.Program {
 		line = strings.TrimSpace(line)
 		if entry, ok := strings.CutPrefix(line, "entry: "); ok {
 			p.Entry = entry
+		}
+		if what, ok := strings.CutPrefix(line, "evaluate: "); ok {
+			p.Tests, p.Cover = p.Tests || what == "tests", p.Cover || what == "cover"
 		}
 		if input, ok := strings.CutPrefix(line, "input: "); ok {
 			k, v, _ := strings.Cut(input, "=")
@@ -115,7 +121,11 @@ func outcome(t *testing.T, e lang.Evaluator, p lang.Program) map[string]string {
 		}
 		var shown bytes.Buffer
 		diag.Print(&shown, err)
-		return map[string]string{"want/errors": shown.String()}
+		all := map[string]string{"want/errors": shown.String()}
+		if p.Cover && result != nil {
+			all["want/coverage"] = coverage(result.Coverage)
+		}
+		return all
 	}
 	compact := result.Value.AppendJSON(nil)
 	var pretty, positions, reads bytes.Buffer
@@ -138,7 +148,31 @@ func outcome(t *testing.T, e lang.Evaluator, p lang.Program) map[string]string {
 	}
 	return map[string]string{
 		"want/json": pretty.String(), "want/positions": positions.String(), "want/reads": reads.String(),
+		"want/faults": faults(result.Faults), "want/coverage": coverage(result.Coverage),
 	}
+}
+
+func faults(faults []lang.Fault) string {
+	var b bytes.Buffer
+	for _, f := range faults {
+		fmt.Fprintln(&b, f.Path)
+		diag.Print(&b, f.Diagnostics)
+	}
+	return b.String()
+}
+
+func coverage(c lang.Coverage) string {
+	var b bytes.Buffer
+	for _, f := range c {
+		for _, p := range f.Points {
+			used := "unused"
+			if p.Hit {
+				used = "used"
+			}
+			fmt.Fprintf(&b, "%s:%d:%d-%d:%d %s %s\n", f.File, p.Line, p.Column, p.EndLine, p.EndColumn, p.Kind, used)
+		}
+	}
+	return b.String()
 }
 
 func orDot(path string) string {

@@ -54,10 +54,9 @@ func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map
 	}()
 	var a response
 	result, err := eval(ctx, r, evaluators, library)
+	a.Result = result
 	if err != nil {
 		a.Diagnostics = diag.From(err)
-	} else {
-		a.Result = result
 	}
 	out := bufio.NewWriter(stdout)
 	if err := json.NewEncoder(out).Encode(a); err != nil {
@@ -79,7 +78,7 @@ func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, 
 		return nil, fmt.Errorf("open module root: %w", err)
 	}
 	defer root.Close()
-	return evaluator.Eval(ctx, lang.Program{FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Library: library})
+	return evaluator.Eval(ctx, lang.Program{FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Library: library, Tests: r.Tests, Cover: r.Cover})
 }
 
 // watchMemory ends the process when it holds more than limit bytes.

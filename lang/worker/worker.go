@@ -65,9 +65,12 @@ type request struct {
 	Entry    string            `json:"entry"`
 	Inputs   map[string]string `json:"inputs,omitempty"`
 	Memory   int64             `json:"memory"`
+	Tests    bool              `json:"tests,omitempty"`
+	Cover    bool              `json:"cover,omitempty"`
 }
 
-// response is the worker's answer: a result or what is wrong with the program.
+// response is the worker's answer: a result, or what is wrong with the program
+// and perhaps its coverage.
 type response struct {
 	Result      *lang.Result `json:"result,omitempty"`
 	Diagnostics diag.List    `json:"diagnostics,omitempty"`
@@ -89,7 +92,7 @@ func (e Evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, erro
 		}
 		e.Command = []string{self, Argument}
 	}
-	line, err := json.Marshal(request{e.Language, e.Root, p.Entry, p.Inputs, e.Memory})
+	line, err := json.Marshal(request{e.Language, e.Root, p.Entry, p.Inputs, e.Memory, p.Tests, p.Cover})
 	if err != nil {
 		return nil, fmt.Errorf("encode evaluation request: %w", err)
 	}
@@ -112,13 +115,10 @@ func (e Evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, erro
 	if err := json.Unmarshal(out, &r); err != nil {
 		return nil, fmt.Errorf("decode evaluation of %s: %w", p.Entry, err)
 	}
-	if r.Result == nil {
-		if len(r.Diagnostics) == 0 {
-			return nil, fmt.Errorf("decode evaluation of %s: the answer is empty", p.Entry)
-		}
-		return nil, r.Diagnostics
+	if r.Result == nil && len(r.Diagnostics) == 0 {
+		return nil, fmt.Errorf("decode evaluation of %s: the answer is empty", p.Entry)
 	}
-	return r.Result, nil
+	return r.Result, r.Diagnostics.Err()
 }
 
 // run starts the command, sends it the request and waits for its answer.

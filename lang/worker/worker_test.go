@@ -108,6 +108,32 @@ const (
 	greedy  = "local double(s, n) = if n == 0 then s else double(s + s, n - 1) tailstrict; std.length(double('xxxxxxxxxxxxxxxx', 35))"
 )
 
+func TestTestsAndCoverage(t *testing.T) {
+	dir := module(t, map[string]string{
+		"a_test.jsonnet": "local a = import 'a.libsonnet'; { tests: { ok: a.f(1) == 1, bad: a.g } }",
+		"a.libsonnet":    "{ f(n): n, g: error 'g fails' }",
+		"fails.jsonnet":  "{ a: (import 'a.libsonnet').g }",
+	})
+	e := worker.Evaluator{Language: "jsonnet", Root: dir}
+	r, err := e.Eval(t.Context(), lang.Program{Entry: "a_test.jsonnet", Tests: true, Cover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Faults) != 1 || r.Faults[0].Path != ".bad" || r.Faults[0].Diagnostics[0].Message != "g fails" {
+		t.Errorf("faults are %+v, want one of .bad", r.Faults)
+	}
+	if hit, total := r.Coverage.Count(); hit != 3 || total != 3 {
+		t.Errorf("%d of %d points are used, want 3 of 3: %+v", hit, total, r.Coverage)
+	}
+	r, err = e.Eval(t.Context(), lang.Program{Entry: "fails.jsonnet", Cover: true})
+	if err == nil || r == nil {
+		t.Fatalf("got %v, %v, want the error and the coverage", r, err)
+	}
+	if hit, total := r.Coverage.Count(); hit != 2 || total != 4 {
+		t.Errorf("%d of %d points are used, want 2 of 4: %+v", hit, total, r.Coverage)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	dir := module(t, map[string]string{
 		"endless.jsonnet": endless,
