@@ -22,6 +22,21 @@
 // CUE computes with 34 significant digits. Where a
 // value is unified from several places its position is that of the concrete
 // one, and a place in the user's files rather than one in the library.
+//
+// A file of tests, *_test.cue, is evaluated with the package of its directory
+// that has the same package clause, and alone if none has. Only its field
+// "tests" must be concrete, and each test is exported on its own.
+//
+// Coverage counts, as part of a result or not: every field, hidden, optional,
+// required and pattern fields and definitions too; every alternative of a
+// disjunction; the body of every comprehension; for an "if" in a struct also
+// that its condition did not hold. A field counts when a value of the result
+// was unified from it, or when an expression that counts refers to it; an
+// alternative when such a value is an instance of it (where one alternative is
+// the very value, only that one). Disjunctions that are operands of an
+// expression, and what is in the clauses of a comprehension, are not counted.
+// For tests only what they refer to is looked at. A value that fails shows
+// nothing.
 package cue
 
 import (
@@ -29,6 +44,7 @@ import (
 	"fmt"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/build"
 	"cuelang.org/go/cue/cuecontext"
 
 	"github.com/writ-dev/writ/lang"
@@ -65,16 +81,58 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	v := cuecontext.New().BuildInstance(inst)
-	if err := v.Validate(cue.Concrete(true), cue.Final()); err != nil {
-		return nil, l.diagnoseIn(err, v)
-	}
+	v := l.newContext().BuildInstance(inst)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	value, err := export(v, diag.Position{File: p.Entry})
+	r, err := l.result(v)
+	if l.meter == nil {
+		return r, err
+	}
+	if err != nil {
+		r = new(lang.Result)
+	}
+	r.Coverage = l.cover(v, inst, err == nil)
+	return r, err
+}
+
+// newContext makes what evaluates. Values that CUE shares between fields do not
+// tell which fields they are of, so nothing is shared when parts are counted.
+func (l *loader) newContext() *cue.Context {
+	if l.meter != nil {
+		return cuecontext.New(cuecontext.CUE_DEBUG("sharing=0"))
+	}
+	return cuecontext.New()
+}
+
+// result exports the program's value, or its tests.
+func (l *loader) result(v cue.Value) (*lang.Result, error) {
+	if l.program.Tests {
+		value, faults, err := l.tests(v)
+		if err != nil {
+			return nil, err
+		}
+		return &lang.Result{Value: value, Reads: l.reader.Reads(), Faults: faults}, nil
+	}
+	if err := valid(v); err != nil {
+		return nil, l.diagnoseIn(err, v)
+	}
+	value, err := export(v, diag.Position{File: l.program.Entry})
 	if err != nil {
 		return nil, err
 	}
 	return &lang.Result{Value: value, Reads: l.reader.Reads()}, nil
+}
+
+// cover tells what of the program the result is made of. Without a result
+// nothing of it was used.
+func (l *loader) cover(v cue.Value, inst *build.Instance, ok bool) lang.Coverage {
+	switch {
+	case !ok:
+	case l.program.Tests:
+		l.meter.observeTests(v.LookupPath(cue.MakePath(cue.Str(lang.TestsField))))
+	default:
+		l.meter.observe(v, inst.Files)
+	}
+	return l.meter.coverage(inst)
 }

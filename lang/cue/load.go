@@ -28,6 +28,7 @@ type loader struct {
 	context *build.Context
 	module  module
 	files   map[string]*ast.File
+	meter   *meter // nil when coverage is not asked for
 	// stack is the packages being loaded, to find import cycles.
 	stack []string
 	// failed is what went wrong while loading imports, in Writ's terms.
@@ -48,6 +49,9 @@ func newLoader(p lang.Program) *loader {
 		inputs:  newInputs(p.Inputs),
 		files:   map[string]*ast.File{},
 	}
+	if p.Cover {
+		l.meter = newMeter()
+	}
 	l.context = build.NewContext(build.Loader(l.importPackage))
 	return l
 }
@@ -67,9 +71,12 @@ func (l *loader) entry() (*build.Instance, error) {
 		return nil, err
 	}
 	var files []*ast.File
-	if info.IsDir() {
+	switch {
+	case l.program.Tests:
+		files, err = l.testFiles(name)
+	case info.IsDir():
 		files, err = l.packageFiles(dir, "", l.module, l.inputs)
-	} else {
+	default:
 		var f *ast.File
 		f, err = l.parse(name)
 		files = []*ast.File{f}
@@ -167,6 +174,9 @@ func (l *loader) parse(name string) (*ast.File, error) {
 	}
 	if err := refuse(f); err != nil {
 		return nil, err
+	}
+	if l.meter != nil && lang.CoverFile(name) {
+		l.meter.attach(f)
 	}
 	l.files[name] = f
 	return f, nil
