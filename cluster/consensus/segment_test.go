@@ -35,12 +35,11 @@ func TestCrashBetweenSegments(t *testing.T) {
 		if err := l.StoreLog(&raft.Log{Index: index, Term: 1, Data: make([]byte, 5000)}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond) // the next segment is made in the background
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	forgetRotation(t, path)
+	index = forgetRotation(t, path)
 
 	l = open()
 	for range 20 {
@@ -71,9 +70,9 @@ func segments(t *testing.T, path string) int {
 	return len(files)
 }
 
-// forgetRotation takes the list of segments back to before the last change, in
-// which the last but one was not sealed.
-func forgetRotation(t *testing.T, path string) {
+// forgetRotation takes the log back to before the next segment was listed and
+// returns its last index.
+func forgetRotation(t *testing.T, path string) uint64 {
 	t.Helper()
 	meta := &segmentMeta{}
 	state, err := meta.BoltMetaDB.Load(path)
@@ -86,6 +85,7 @@ func forgetRotation(t *testing.T, path string) {
 	}
 	state.Segments = append([]types.SegmentInfo(nil), state.Segments[:n-1]...)
 	tail := &state.Segments[n-2]
+	last := tail.MaxIndex
 	tail.SealTime, tail.MaxIndex, tail.IndexStart = time.Time{}, 0, 0
 	if err := meta.CommitState(state); err != nil {
 		t.Fatal(err)
@@ -100,4 +100,5 @@ func forgetRotation(t *testing.T, path string) {
 	if err := os.Remove(files[len(files)-1]); err != nil {
 		t.Fatal(err)
 	}
+	return last
 }
