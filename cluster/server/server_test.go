@@ -296,7 +296,7 @@ func TestLogLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	big := strings.Repeat("x", 1<<19)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for i := 0; ctx.Err() == nil; i++ {
 		if _, err := c.Create(ctx, doc(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"default"},"data":{"v":%q}}`, i, big)); err != nil {
