@@ -28,6 +28,9 @@ const (
 	leaseSeconds   = 40
 )
 
+// lastWords bounds what an agent that ends still writes.
+const lastWords = time.Second
+
 // node keeps the Node object and its Lease.
 type node struct {
 	o    Options
@@ -145,11 +148,37 @@ func (n *node) heartbeat(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			n.leave(ctx)
 			return ctx.Err()
 		}
 		if err := errors.Join(n.renew(ctx), n.revive(ctx)); err != nil && ctx.Err() == nil {
 			n.log.Warn("renew node lease", "error", err.Error())
 		}
+	}
+}
+
+// leave says that the agent ends, so that nothing more is sent here. It does
+// not hold the end up: without it, the cluster notices the silence.
+func (n *node) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	live, err := get[corev1.Node](ctx, n.o.Client, object.Key{Kind: api.Node.Kind, Name: n.o.Name})
+	if err != nil {
+		return
+	}
+	next := live.DeepCopy()
+	for i := range next.Status.Conditions {
+		if c := &next.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			c.Status, c.Reason, c.Message = corev1.ConditionFalse, "AgentStopped", "the node agent has ended, and its pods with it"
+			c.LastHeartbeatTime, c.LastTransitionTime = metav1.Now(), metav1.Now()
+		}
+	}
+	o, err := api.Encode(api.Node, next)
+	if err == nil {
+		_, err = n.o.Client.UpdateStatus(ctx, o)
+	}
+	if err != nil {
+		n.log.Debug("say that the node leaves", "error", err.Error())
 	}
 }
 

@@ -191,7 +191,7 @@ func (s *podSet) host(p *corev1.Pod) *hostedPod {
 
 // work runs a pod to its end. Then its object can go.
 func (s *podSet) work(ctx context.Context, h *hostedPod) {
-	writing, stop := context.WithCancel(ctx)
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var writer sync.WaitGroup
 	writer.Go(func() { h.status.run(writing) })
 	err := h.worker.Run(ctx)
@@ -200,6 +200,9 @@ func (s *podSet) work(ctx context.Context, h *hostedPod) {
 	}
 	if ctx.Err() == nil {
 		h.status.finish(ctx)
+	} else {
+		// The agent ends and the pod has ended with it: say so.
+		h.status.flush(lastWords)
 	}
 	stop()
 	writer.Wait()

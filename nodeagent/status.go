@@ -198,6 +198,18 @@ func (w *statusWriter) refresh(ctx context.Context) {
 	}
 }
 
+// flush waits until the newest status is written, but no longer than limit.
+func (w *statusWriter) flush(limit time.Duration) {
+	w.mu.Lock()
+	settled := w.settled
+	w.mu.Unlock()
+	w.poke()
+	select {
+	case <-settled:
+	case <-time.After(limit):
+	}
+}
+
 // finish writes the last status and then lets the object go, which the node
 // does for a pod that is being deleted and has stopped.
 func (w *statusWriter) finish(ctx context.Context) {
