@@ -140,7 +140,7 @@ func (f *Fabric) Attach(ctx context.Context, p PodNet) error {
 	if err != nil {
 		return fmt.Errorf("attach pod %s: %w", p.UID, err)
 	}
-	if err := f.connect(p, a); err != nil {
+	if err := f.connect(ctx, p, a); err != nil {
 		f.release(p.UID)
 		return fmt.Errorf("attach pod %s: %w", p.UID, errors.Join(err, f.disconnect(a)))
 	}
@@ -180,7 +180,7 @@ func (f *Fabric) release(uid string) *attachment {
 
 // connect makes the veth pair. The pod's end is born in the pod's namespace.
 // The rules know the link before it comes up.
-func (f *Fabric) connect(p PodNet, a *attachment) error {
+func (f *Fabric) connect(ctx context.Context, p PodNet, a *attachment) error {
 	// A new holder of an address must not inherit its predecessor's flows.
 	if err := f.tracks.forget(p.IP); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (f *Fabric) connect(p PodNet, a *attachment) error {
 	if err := podSide(inside, a.ip); err != nil {
 		return fmt.Errorf("set up the pod's end: %w", err)
 	}
-	return nil
+	return errors.Join(awaitCarrier(ctx, f.route, a.name), awaitCarrier(ctx, inside, podLink))
 }
 
 // Detach removes a pod from the fabric. ErrNotAttached if it is not there.

@@ -1,11 +1,13 @@
 package network
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -122,6 +124,31 @@ func podSide(h *netlink.Handle, ip netip.Addr) error {
 		return err
 	}
 	return h.RouteAdd(&netlink.Route{LinkIndex: index, Gw: gateway.AsSlice()})
+}
+
+// carrierTime bounds the wait for a new link.
+const carrierTime = 5 * time.Second
+
+// awaitCarrier waits until a link that was set up can send. The kernel makes
+// it ready in the background, later on a busy machine, and drops what is sent
+// before: a datagram would be lost, a connection would take a second.
+func awaitCarrier(ctx context.Context, h *netlink.Handle, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, carrierTime)
+	defer cancel()
+	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		link, err := h.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		if link.Attrs().OperState == netlink.OperUp {
+			return nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for carrier on %s, which is %s: %w", name, link.Attrs().OperState, ctx.Err())
+		}
+	}
 }
 
 // hardware is a locally administered address, unique on the node: end 0 is
