@@ -197,20 +197,26 @@ func TestSlowWatcher(t *testing.T) {
 	slow, fast := mustWatch(t, s, 0, pods), mustWatch(t, s, 0, pods)
 	expect(t, slow, "BOOKMARK 0")
 	expect(t, fast, "BOOKMARK 0")
+	last := put(t, s, pod("a"))
+	if e := next(t, slow); e.Revision != last {
+		t.Fatalf("slow watcher got %q at %d", line(e), last)
+	}
+	if e := next(t, fast); e.Revision != last {
+		t.Fatalf("fast watcher got %q at %d", line(e), last)
+	}
 	for range 1000 {
 		r := put(t, s, pod("a"))
 		if e := next(t, fast); e.Revision != r {
 			t.Fatalf("fast watcher got %q at %d", line(e), r)
 		}
 	}
-	last := uint64(0)
 	for e := range slow {
 		if e.Revision != last+1 {
 			t.Fatalf("slow watcher jumped from %d to %d", last, e.Revision)
 		}
 		last = e.Revision
 	}
-	if last == 0 || last >= 1000 {
+	if last >= 1000 {
 		t.Errorf("slow watcher came to %d", last)
 	}
 }
