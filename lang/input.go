@@ -9,6 +9,16 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 )
 
+// Given is all inputs that a program can take.
+func (p Program) Given() map[string]string {
+	given := maps.Clone(p.Offers)
+	if given == nil {
+		given = map[string]string{}
+	}
+	maps.Copy(given, p.Inputs)
+	return given
+}
+
 // UnknownInput is the diagnostic of an input that a program has no use for.
 // Known is the inputs that it does declare and where.
 func UnknownInput(name string, known map[string]diag.Position, hint string) diag.Diagnostic {

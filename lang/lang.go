@@ -21,10 +21,13 @@ type Program struct {
 	// Entry is the file or directory to evaluate, slash-separated and relative
 	// to FS; "." is the root itself.
 	Entry string
-	// Inputs are the program's only parameters: CUE @tag names, and Jsonnet
+	// Inputs are the program's parameters: CUE @tag names, and Jsonnet
 	// top-level arguments or external variables. An input that the program
-	// does not use is an error, as is a required one that is missing.
+	// does not have is an error, as is a required one that is missing.
 	Inputs map[string]string
+	// Offers are inputs for the program to take or leave: one that it does not
+	// have is ignored. Inputs go before Offers of the same name.
+	Offers map[string]string
 	// Library is Writ's standard library, importable but not part of the
 	// module.
 	Library fs.FS
@@ -51,6 +54,9 @@ type Read struct {
 type Result struct {
 	Value Value  `json:"value"`
 	Reads []Read `json:"reads"`
+	// Inputs are those that the program has, of the ones given, as given. No
+	// other can have made a difference.
+	Inputs map[string]string `json:"inputs,omitempty"`
 	// Faults are the tests, and members of tests, that could not be evaluated.
 	Faults []Fault `json:"faults,omitempty"`
 	// Coverage is what was used of the program's files, when asked for.

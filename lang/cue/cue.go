@@ -112,7 +112,7 @@ func (l *loader) result(v cue.Value) (*lang.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &lang.Result{Value: value, Reads: l.reader.Reads(), Faults: faults}, nil
+		return &lang.Result{Value: value, Reads: l.reader.Reads(), Inputs: l.inputs.used(), Faults: faults}, nil
 	}
 	if err := valid(v); err != nil {
 		return nil, l.diagnoseIn(err, v)
@@ -121,7 +121,7 @@ func (l *loader) result(v cue.Value) (*lang.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lang.Result{Value: value, Reads: l.reader.Reads()}, nil
+	return &lang.Result{Value: value, Reads: l.reader.Reads(), Inputs: l.inputs.used()}, nil
 }
 
 // cover tells what of the program the result is made of. Without a result

@@ -19,12 +19,14 @@ import (
 // inputs gives a program its parameters and notes which of them it uses.
 type inputs struct {
 	values map[string]string
+	// must are those of values that the program has to have.
+	must map[string]string
 	// known is every name the program declares, with the first place.
 	known map[string]diag.Position
 }
 
-func newInputs(values map[string]string) *inputs {
-	return &inputs{values: values, known: map[string]diag.Position{}}
+func newInputs(values, must map[string]string) *inputs {
+	return &inputs{values: values, must: must, known: map[string]diag.Position{}}
 }
 
 func (in *inputs) declare(name string, pos diag.Position) {
@@ -112,13 +114,24 @@ func (in *inputs) inject(files []*ast.File) error {
 
 func (in *inputs) unknown() diag.List {
 	var problems diag.List
-	for _, name := range slices.Sorted(maps.Keys(in.values)) {
+	for _, name := range slices.Sorted(maps.Keys(in.must)) {
 		if _, ok := in.known[name]; ok {
 			continue
 		}
 		problems = append(problems, lang.UnknownInput(name, in.known, "declare it: "+name+": string @tag("+name+")"))
 	}
 	return problems
+}
+
+// used is what the program has of the inputs given.
+func (in *inputs) used() map[string]string {
+	used := map[string]string{}
+	for name, value := range in.values {
+		if _, ok := in.known[name]; ok {
+			used[name] = value
+		}
+	}
+	return used
 }
 
 func (in *inputs) field(f *ast.Field, nested bool) diag.List {

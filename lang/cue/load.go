@@ -46,7 +46,7 @@ func newLoader(p lang.Program) *loader {
 	l := &loader{
 		program: p,
 		reader:  lang.NewReader(p),
-		inputs:  newInputs(p.Inputs),
+		inputs:  newInputs(p.Given(), p.Inputs),
 		files:   map[string]*ast.File{},
 	}
 	if p.Cover {
@@ -320,7 +320,7 @@ func (l *loader) importPackage(pos token.Pos, importPath string) *build.Instance
 		if info, err := l.reader.Stat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		files, err := l.packageFiles(dir, p.Qualifier, m, newInputs(nil))
+		files, err := l.packageFiles(dir, p.Qualifier, m, newInputs(nil, nil))
 		if err != nil {
 			l.failed = append(l.failed, diag.From(err)...)
 			inst.Err = cueerrors.Newf(pos, "import failed")

@@ -106,7 +106,8 @@ type evaluation struct {
 	vm       *jsonnet.VM
 	node     ast.Node
 	resolver *resolver
-	meter    *meter // nil when coverage is not asked for
+	inputs   map[string]string // those that the program has
+	meter    *meter            // nil when coverage is not asked for
 }
 
 // load parses the program, checks what can be checked without evaluating it,
@@ -126,7 +127,7 @@ func (e *evaluation) load() error {
 		return err
 	}
 	e.resolver = newResolver(e.vm)
-	if err := s.bind(e.vm, e.resolver.parameters(node), e.program.Inputs); err != nil {
+	if e.inputs, err = s.bind(e.vm, e.resolver.parameters(node), e.program); err != nil {
 		return err
 	}
 	if e.program.Cover {
@@ -159,7 +160,7 @@ func (e *evaluation) result(ctx context.Context) (*lang.Result, error) {
 			return nil, err
 		}
 	}
-	return &lang.Result{Value: value, Reads: e.reader.Reads(), Faults: faults}, nil
+	return &lang.Result{Value: value, Reads: e.reader.Reads(), Inputs: e.inputs, Faults: faults}, nil
 }
 
 // evaluate is the value of the program, without positions. When that is one of
@@ -186,7 +187,7 @@ func (e *evaluation) parse(out string) (lang.Value, error) {
 }
 
 func (e *evaluation) probe() *probe {
-	return newProbe(e.vm, e.resolver, e.entry, e.node, e.program.Inputs)
+	return newProbe(e.vm, e.resolver, e.entry, e.node, e.inputs)
 }
 
 func entryFile(reader *lang.Reader, entry string) (string, error) {

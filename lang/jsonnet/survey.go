@@ -125,9 +125,10 @@ func literal(n ast.Node) string {
 	return ""
 }
 
-// bind gives the inputs to the program. Parameters is those of the function
-// that the program is, if it is one.
-func (s *surveyor) bind(vm *jsonnet.VM, parameters []ast.Parameter, inputs map[string]string) error {
+// bind gives a program its inputs and returns those that it has. Parameters is
+// those of the function that the program is, if it is one.
+func (s *surveyor) bind(vm *jsonnet.VM, parameters []ast.Parameter, program lang.Program) (map[string]string, error) {
+	inputs, used := program.Given(), map[string]string{}
 	known := maps.Clone(s.external)
 	arguments := map[string]bool{}
 	var problems diag.List
@@ -143,16 +144,20 @@ func (s *surveyor) bind(vm *jsonnet.VM, parameters []ast.Parameter, inputs map[s
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		switch {
+		switch _, must := program.Inputs[name]; {
 		case arguments[name]:
 			vm.TLAVar(name, inputs[name])
 		case s.any || s.external[name].IsValid():
-		default:
+		case must:
 			problems = append(problems, lang.UnknownInput(name, known, "make the program a function with a parameter "+name))
+			continue
+		default:
+			continue
 		}
 		vm.ExtVar(name, inputs[name])
+		used[name] = inputs[name]
 	}
-	return problems.Err()
+	return used, problems.Err()
 }
 
 // exact makes every number of a result canonical and refuses those that may

@@ -78,7 +78,7 @@ func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, 
 		return nil, fmt.Errorf("open module root: %w", err)
 	}
 	defer root.Close()
-	return evaluator.Eval(ctx, lang.Program{FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Library: library, Tests: r.Tests, Cover: r.Cover})
+	return evaluator.Eval(ctx, lang.Program{FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Library: library, Tests: r.Tests, Cover: r.Cover})
 }
 
 // watchMemory ends the process when it holds more than limit bytes.

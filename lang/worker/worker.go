@@ -64,6 +64,7 @@ type request struct {
 	Root     string            `json:"root"`
 	Entry    string            `json:"entry"`
 	Inputs   map[string]string `json:"inputs,omitempty"`
+	Offers   map[string]string `json:"offers,omitempty"`
 	Memory   int64             `json:"memory"`
 	Tests    bool              `json:"tests,omitempty"`
 	Cover    bool              `json:"cover,omitempty"`
@@ -92,7 +93,7 @@ func (e Evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, erro
 		}
 		e.Command = []string{self, Argument}
 	}
-	line, err := json.Marshal(request{e.Language, e.Root, p.Entry, p.Inputs, e.Memory, p.Tests, p.Cover})
+	line, err := json.Marshal(request{e.Language, e.Root, p.Entry, p.Inputs, p.Offers, e.Memory, p.Tests, p.Cover})
 	if err != nil {
 		return nil, fmt.Errorf("encode evaluation request: %w", err)
 	}

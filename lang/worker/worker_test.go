@@ -75,7 +75,7 @@ func TestSameAsInProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			p := lang.Program{FS: root.FS(), Entry: c.entry, Library: library()}
+			p := lang.Program{FS: root.FS(), Entry: c.entry, Library: library(), Offers: map[string]string{"env": "offered", "nobody": "asks"}}
 			if c.language != "yaml" && c.entry != "bad.cue" {
 				p.Inputs = map[string]string{"env": "prod"}
 			}
@@ -87,6 +87,9 @@ func TestSameAsInProcess(t *testing.T) {
 			}
 			if wantErr != nil {
 				return
+			}
+			if d := cmp.Diff(want.Inputs, got.Inputs); d != "" || c.language != "yaml" && got.Inputs["env"] != "prod" {
+				t.Errorf("inputs %v (-in process +worker):\n%s", got.Inputs, d)
 			}
 			if d := cmp.Diff(want.Reads, got.Reads); d != "" {
 				t.Errorf("reads (-in process +worker):\n%s", d)
