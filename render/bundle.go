@@ -23,7 +23,7 @@ type Document struct {
 // Bundle is the result of rendering: documents sorted by apply order, then
 // group, kind, namespace and name. Digest is "sha256:" and hex over the
 // canonical documents only, so it is equal wherever the same documents are
-// rendered.
+// rendered. Inputs are those that the program has.
 type Bundle struct {
 	Documents []Document
 	Digest    string

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -30,15 +31,59 @@ const maxProject = 1 << 20
 type Project struct {
 	// Name is the release's name.
 	Name string
-	// Entry is the program, slash-separated and relative to the directory.
+	// Entry is the program, slash-separated and relative to the directory. It
+	// is "." in a project that has Units.
 	Entry string
 	// Namespace is the default namespace, "default" when not given.
 	Namespace string
-	// Inputs are given to the program.
+	// Inputs are offered to every program.
 	Inputs map[string]string
 	// Images are built before evaluation; the reference of image "web" is
-	// given to the program as input "image_web".
+	// offered to every program as input "image_web".
 	Images []Image
+	// Units are the programs of a project that has several.
+	Units []Unit
+	// Environments are the ways in which the project is rendered.
+	Environments []Environment
+	// Policies are files that say what the documents must be like, relative to
+	// the directory.
+	Policies []string
+	// Limits bound every evaluation.
+	Limits Limits
+}
+
+// Unit is one program, or all that a pattern matches.
+type Unit struct {
+	Name string
+	// Entry is a file or directory, relative to the project. With * or ? in it,
+	// it is a pattern as of path.Match, and each directory and program that it
+	// matches is a unit, named by its path.
+	Entry string
+	// Namespace is the default namespace; empty means the environment's or the
+	// project's.
+	Namespace string
+	// Inputs are given to the program, which must have them.
+	Inputs map[string]string
+	Pos    diag.Position
+}
+
+// Environment is a set of inputs with a name, such as "prod".
+type Environment struct {
+	Name string
+	// Namespace is the default namespace; empty means the project's.
+	Namespace string
+	// Inputs are offered to every program and go before the project's.
+	Inputs map[string]string
+	// Units are the names of those that belong to it, or patterns of such
+	// names; empty means all.
+	Units []string
+	Pos   diag.Position
+}
+
+// Limits bound one evaluation; zero means the default of the evaluator.
+type Limits struct {
+	Time   time.Duration
+	Memory int64 // bytes
 }
 
 // Image is an image to build: a Go main package in the directory Go, relative
@@ -106,6 +151,7 @@ func ParseProject(data []byte) (*Project, error) {
 	}
 	r := projectReader{p: p}
 	r.read(doc.Content[0])
+	r.whole()
 	if err := r.errs.Err(); err != nil {
 		return nil, err
 	}
@@ -122,7 +168,7 @@ func (r *projectReader) read(n *yaml.Node) {
 	if n.Tag == "!!null" {
 		return
 	}
-	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images"}, func(key string, v *yaml.Node) {
+	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "limits"}, func(key string, v *yaml.Node) {
 		switch key {
 		case "name":
 			r.p.Name = r.name(v, ".name")
@@ -131,19 +177,21 @@ func (r *projectReader) read(n *yaml.Node) {
 		case "entry":
 			r.p.Entry = r.path(v, ".entry")
 		case "inputs":
-			r.p.Inputs = map[string]string{}
-			r.fields(v, ".inputs", nil, func(key string, v *yaml.Node) {
-				r.p.Inputs[key] = r.text(v, ".inputs."+key)
-			})
+			r.p.Inputs = r.inputs(v, ".inputs")
 		case "images":
 			r.fields(v, ".images", nil, r.image)
+		case "units":
+			r.fields(v, ".units", nil, r.unit)
+		case "environments":
+			r.fields(v, ".environments", nil, r.environment)
+		case "policies":
+			for i, item := range r.items(v, ".policies") {
+				r.p.Policies = append(r.p.Policies, r.path(item, fmt.Sprintf(".policies[%d]", i)))
+			}
+		case "limits":
+			r.limits(v)
 		}
 	})
-	for _, image := range r.p.Images {
-		if _, ok := r.p.Inputs[image.Input()]; ok {
-			r.fail(image.Pos, ".images."+image.Name, "input "+image.Input()+" is given under inputs as well", "remove one of the two")
-		}
-	}
 }
 
 func (r *projectReader) image(name string, n *yaml.Node) {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -104,4 +106,66 @@ func FuzzParseProject(f *testing.F) {
 			t.Errorf("entry %q leaves the project", p.Entry)
 		}
 	})
+}
+
+func TestTargets(t *testing.T) {
+	p, err := ParseProject([]byte(`
+name: shop
+namespace: shop
+inputs: {a: "1", b: "1", c: "1"}
+units:
+  apps: {entry: "apps/*", inputs: {c: "3"}}
+  base: {entry: base, namespace: sys}
+environments:
+  dev: {namespace: dev, inputs: {b: "2"}, units: ["apps/[a-m]*"]}
+  prod:
+limits: {time: 90s, memory: 512MiB}
+policies: [p/a.yaml]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Limits != (Limits{Time: 90 * time.Second, Memory: 512 << 20}) || len(p.Policies) != 1 {
+		t.Errorf("limits %+v, policies %v", p.Limits, p.Policies)
+	}
+	dir := fstest.MapFS{}
+	for _, f := range []string{"apps/api/x.cue", "apps/web.jsonnet", "apps/web_test.jsonnet", "apps/notes.txt", "apps/.git/x.cue", "apps/_old/x.cue", "base/x.yaml"} {
+		dir[f] = &fstest.MapFile{}
+	}
+	got, err := p.Targets(dir, Select{Environments: []string{"all"}, Inputs: map[string]string{"a": "9", "c": "9"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Target{
+		{Unit: "apps/api", Environment: "dev", Entry: "apps/api", Namespace: "dev", Inputs: map[string]string{"c": "9"}, Offers: map[string]string{"a": "9", "b": "2", "c": "1"}},
+		{Unit: "apps/api", Environment: "prod", Entry: "apps/api", Namespace: "shop", Inputs: map[string]string{"c": "9"}, Offers: map[string]string{"a": "9", "b": "1", "c": "1"}},
+		{Unit: "apps/web", Environment: "prod", Entry: "apps/web.jsonnet", Namespace: "shop", Inputs: map[string]string{"c": "9"}, Offers: map[string]string{"a": "9", "b": "1", "c": "1"}},
+		{Unit: "base", Environment: "prod", Entry: "base", Namespace: "sys", Inputs: map[string]string{}, Offers: map[string]string{"a": "9", "b": "1", "c": "9"}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("targets (-want +got):\n%s", d)
+	}
+}
+
+func TestParseUnitsRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"units: {A: x}":                     `a unit's name is lower-case`,
+		"units: {a: ../x}":                  `.units.a: "../x" is outside of the project`,
+		"units: {a: {}}":                    `.units.a: says not what to evaluate`,
+		"units: {a: {entry: '[x'}}":         `"[x" is no pattern`,
+		"entry: x\nunits: {a: y}":           `the project has an entry as well`,
+		"units: {a: {entry: x, input: {}}}": `.units.a.input: unknown field`,
+		"environments: {all: }":             `not "all"`,
+		"environments: {a: {units: x}}":     `.environments.a.units: must be a list`,
+		"limits: {time: soon}":              `invalid duration`,
+		"limits: {time: -1s}":               `is not positive`,
+		"limits: {memory: 1TB}":             `"1TB" is no size`,
+		"policies: x":                       `must be a list`,
+		"images: {w: {go: w}}\nenvironments: {a: {inputs: {image_w: x}}}": `input image_w is given under environments.a.inputs as well`,
+	} {
+		_, err := ParseProject([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"context"
 	"io/fs"
-	"maps"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/stdlib"
@@ -16,8 +15,8 @@ type Options struct {
 	// Entry is the file or directory to evaluate, relative to FS; empty means
 	// ".", the root.
 	Entry string
-	// Inputs are the program's parameters.
-	Inputs map[string]string
+	// Inputs are the program's parameters; Offers those that it may have.
+	Inputs, Offers map[string]string
 	// Namespace is given to documents of namespaced kinds that name none;
 	// empty means "default".
 	Namespace string
@@ -44,6 +43,7 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 		FS:      o.FS,
 		Entry:   o.Entry,
 		Inputs:  o.Inputs,
+		Offers:  o.Offers,
 		Library: stdlib.FS(),
 	})
 	if err != nil {
@@ -56,7 +56,7 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 	return &Bundle{
 		Documents: docs,
 		Digest:    digest(docs),
-		Inputs:    maps.Clone(o.Inputs),
+		Inputs:    result.Inputs,
 		Reads:     result.Reads,
 	}, nil
 }

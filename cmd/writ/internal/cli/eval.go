@@ -12,10 +12,10 @@ import (
 )
 
 // evaluators run programs below root in processes of their own.
-func evaluators(root string) map[render.Language]lang.Evaluator {
+func evaluators(root string, l render.Limits) map[render.Language]lang.Evaluator {
 	out := map[render.Language]lang.Evaluator{}
-	for l := range render.FrontEnds() {
-		out[l] = worker.Evaluator{Language: string(l), Root: root}
+	for name := range render.FrontEnds() {
+		out[name] = worker.Evaluator{Language: string(name), Root: root, Timeout: l.Time, Memory: l.Memory}
 	}
 	return out
 }

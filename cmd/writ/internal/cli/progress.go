@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/writ-dev/writ/apply"
 	"github.com/writ-dev/writ/apply/converge"
@@ -84,3 +85,28 @@ func (p *progress) line(k object.Key) string {
 
 // done leaves what is drawn on the screen.
 func (p *progress) done() { p.drawn = 0 }
+
+// counter shows how far a long piece of work has come, on a terminal only, and
+// only once it has taken a while.
+type counter struct {
+	a     *app
+	what  string
+	begun time.Time
+	shown bool
+}
+
+func (a *app) counter(what string) *counter { return &counter{a: a, what: what, begun: time.Now()} }
+
+func (c *counter) set(done, total int) {
+	if !c.a.live || !c.shown && time.Since(c.begun) < 300*time.Millisecond {
+		return
+	}
+	c.shown = true
+	fmt.Fprintf(c.a.err, "\r\x1b[K%s %d of %d", c.what, done, total)
+}
+
+func (c *counter) done() {
+	if c.shown {
+		fmt.Fprint(c.a.err, "\r\x1b[K")
+	}
+}

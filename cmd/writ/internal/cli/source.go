@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,25 +20,52 @@ import (
 	"github.com/writ-dev/writ/render/check"
 )
 
-// sourceFlags say what to render. After bundle, they also know where it was
+// sourceFlags say what to render. After open, they also know where it was
 // found, so that positions can be printed as a person would open them.
 type sourceFlags struct {
-	inputs []string
-	entry  string
+	inputs       []string
+	entry        string
+	environments []string
+	units        []string
+	time         time.Duration
+	memory       string
 
 	project *render.Project
 	dir     string
 	root    string
+	// built are the references of the images that were built for this run.
+	built map[string]string
 }
 
 func (s *sourceFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&s.inputs, "input", "i", nil, "an input of the program, as name=value (repeatable)")
 	f.StringVar(&s.entry, "entry", "", "file or directory to evaluate, relative to DIR (default: what writ.yaml says, or DIR)")
+	f.StringArrayVarP(&s.environments, "env", "e", nil, "the environment of writ.yaml")
+	f.StringArrayVar(&s.units, "unit", nil, "only this unit of writ.yaml, or those that match a pattern (repeatable)")
+	f.DurationVar(&s.time, "time", 0, "how long one evaluation may take (default 1m, or what writ.yaml says)")
+	f.StringVar(&s.memory, "memory", "", "how much memory one evaluation may use (default 2GiB, or what writ.yaml says)")
 }
 
+// planOptions name the release: environments of one project are releases of
+// their own, so that none takes another's objects for gone.
 func (s *sourceFlags) planOptions() apply.Options {
-	return apply.Options{Release: s.project.Name, Namespace: s.project.Namespace, By: userName()}
+	o := apply.Options{Release: s.project.Name, Namespace: s.project.Namespace, By: userName()}
+	if e := s.environment(); e.Name != "" {
+		o.Release += "-" + e.Name
+		o.Namespace = cmp.Or(e.Namespace, o.Namespace)
+	}
+	return o
+}
+
+// environment is the one selected, or one without a name.
+func (s *sourceFlags) environment() render.Environment {
+	for _, e := range s.project.Environments {
+		if len(s.environments) == 1 && s.environments[0] == e.Name {
+			return e
+		}
+	}
+	return render.Environment{}
 }
 
 func userName() string {
@@ -64,8 +94,19 @@ func (s *sourceFlags) open(path string) error {
 	if err != nil {
 		return relocate(err, dir)
 	}
-	if s.entry == "" {
-		s.entry = s.project.Entry
+	if s.entry != "" {
+		if len(s.units) > 0 {
+			return usageError{errors.New("--entry names a program of its own; it goes without --unit")}
+		}
+		s.project.Entry, s.project.Units = filepath.ToSlash(filepath.Clean(s.entry)), nil
+	}
+	if s.time > 0 {
+		s.project.Limits.Time = s.time
+	}
+	if s.memory != "" {
+		if s.project.Limits.Memory, err = render.ParseSize(s.memory); err != nil {
+			return usageError{fmt.Errorf("--memory: %w", err)}
+		}
 	}
 	return nil
 }
@@ -86,96 +127,137 @@ func moduleRoot(dir string) string {
 	}
 }
 
-// bundle renders and checks what path names. Images that the project builds
-// are built first, unless their inputs are given.
+// bundle renders and checks what path names, in one environment. Images that
+// the project builds are built first, unless their inputs are given.
 func (a *app) bundle(ctx context.Context, path string, s *sourceFlags) (*render.Bundle, error) {
 	if err := s.open(path); err != nil {
 		return nil, err
 	}
-	inputs, err := s.allInputs()
+	if err := a.buildImages(ctx, s); err != nil {
+		return nil, err
+	}
+	return a.render(ctx, s)
+}
+
+// render renders and checks an open source, in one environment.
+func (a *app) render(ctx context.Context, s *sourceFlags) (*render.Bundle, error) {
+	all, err := a.renderAll(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	if missing := s.unbuilt(inputs); len(missing) > 0 {
-		store, err := openImages()
-		if err != nil {
-			return nil, err
-		}
-		if err := a.buildImages(ctx, store, s, missing, inputs); err != nil {
-			return nil, err
-		}
+	if len(all) != 1 {
+		return nil, usageError{fmt.Errorf("want one environment, not %d: name it with --env", len(all))}
 	}
-	return a.render(ctx, s, inputs)
+	return all[0].Bundle, nil
 }
 
-// allInputs is what writ.yaml gives, overridden by --input.
-func (s *sourceFlags) allInputs() (map[string]string, error) {
-	inputs, err := parseInputs(s.inputs)
+// buildImages builds the images of the project that no input gives, into the
+// local store.
+func (a *app) buildImages(ctx context.Context, s *sourceFlags) error {
+	given, err := parseInputs(s.inputs)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for name, value := range s.project.Inputs {
-		if _, given := inputs[name]; !given {
-			inputs[name] = value
-		}
-	}
-	return inputs, nil
-}
-
-// unbuilt lists the project's images whose references are not given.
-func (s *sourceFlags) unbuilt(inputs map[string]string) []render.Image {
-	var images []render.Image
+	s.built = map[string]string{}
+	var store *image.Store
 	for _, i := range s.project.Images {
-		if _, given := inputs[i.Input()]; !given {
-			images = append(images, i)
+		if _, ok := given[i.Input()]; ok {
+			continue
 		}
-	}
-	return images
-}
-
-// buildImages builds images into the local store and adds their references to
-// the inputs.
-func (a *app) buildImages(ctx context.Context, store *image.Store, s *sourceFlags, images []render.Image, inputs map[string]string) error {
-	for _, i := range images {
+		if store == nil {
+			if store, err = openImages(); err != nil {
+				return err
+			}
+		}
 		r, err := a.buildImage(ctx, store, filepath.Join(s.dir, filepath.FromSlash(i.Go)), s.project.Name+"/"+i.Name)
 		if err != nil {
 			return err
 		}
-		inputs[i.Input()] = r.Ref
+		s.built[i.Input()] = r.Ref
 	}
 	return nil
 }
 
-// render evaluates in a worker process and checks the result as the server
-// would.
-func (a *app) render(ctx context.Context, s *sourceFlags, inputs map[string]string) (*render.Bundle, error) {
+// rendered is a project in one environment.
+type rendered struct {
+	Environment string
+	*render.Bundle
+}
+
+// renderAll renders and checks every selected environment, in worker
+// processes and as the server would.
+func (a *app) renderAll(ctx context.Context, s *sourceFlags) ([]rendered, error) {
+	targets, bundles, err := a.renderTargets(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var all []rendered
+	for first := 0; first < len(targets); {
+		end := first
+		for end < len(targets) && targets[end].Environment == targets[first].Environment {
+			end++
+		}
+		b, err := render.Merge(targets[first:end], bundles[first:end])
+		if err != nil {
+			return nil, s.locate(err)
+		}
+		report, err := check.Bundle(b, check.Options{})
+		if err != nil {
+			return nil, s.locate(err)
+		}
+		for _, w := range diag.From(s.locate(report.Warnings)) {
+			fmt.Fprintf(a.err, "%s %s\n", paint(a.live, yellow, "warning:"), w.Error())
+		}
+		all = append(all, rendered{targets[first].Environment, b})
+		first = end
+	}
+	return all, nil
+}
+
+// renderTargets evaluates every selected unit in every selected environment.
+func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Target, []*render.Bundle, error) {
+	given, err := parseInputs(s.inputs)
+	if err != nil {
+		return nil, nil, err
+	}
 	root, err := os.OpenRoot(s.root)
 	if err != nil {
-		return nil, fmt.Errorf("open the module root: %w", err)
+		return nil, nil, fmt.Errorf("open the module root: %w", err)
 	}
 	defer root.Close()
 	below, err := filepath.Rel(s.root, s.dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b, err := render.Render(ctx, render.Options{
-		FS:         root.FS(),
-		Entry:      filepath.ToSlash(filepath.Join(below, filepath.FromSlash(s.entry))),
-		Inputs:     inputs,
-		Namespace:  s.project.Namespace,
-		Evaluators: evaluators(s.root),
+	below = filepath.ToSlash(below)
+	dir, err := fs.Sub(root.FS(), below)
+	if err != nil {
+		return nil, nil, err
+	}
+	selected := render.Select{Environments: s.environments, Units: s.units, Inputs: given}
+	targets, err := s.project.Targets(dir, selected)
+	if err != nil {
+		return nil, nil, relocate(err, s.dir)
+	}
+	for i := range targets {
+		for name, ref := range s.built {
+			targets[i].Offers[name] = ref
+		}
+	}
+	counted := a.counter("rendering")
+	bundles, err := render.All(ctx, targets, render.AllOptions{
+		FS: root.FS(), Dir: below, Evaluators: evaluators(s.root, s.project.Limits), Progress: counted.set,
 	})
+	counted.done()
 	if err != nil {
-		return nil, s.locate(err)
+		return nil, nil, s.locate(err)
 	}
-	report, err := check.Bundle(b, check.Options{})
-	if err != nil {
-		return nil, s.locate(err)
+	if s.entry == "" {
+		if err := render.CheckOffers(s.project, selected, targets, bundles); err != nil {
+			return nil, nil, relocate(err, s.dir)
+		}
 	}
-	for _, w := range diag.From(s.locate(report.Warnings)) {
-		fmt.Fprintf(a.err, "%s %s\n", paint(a.live, yellow, "warning:"), w.Error())
-	}
-	return b, nil
+	return targets, bundles, nil
 }
 
 // locate rewrites the positions of diagnostics from the module root to where

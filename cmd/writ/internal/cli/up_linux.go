@@ -32,14 +32,10 @@ func (a *app) up(ctx context.Context, dir string, o upOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	inputs, err := o.src.allInputs()
-	if err != nil {
+	if err := a.buildImages(ctx, &o.src); err != nil {
 		return err
 	}
-	if err := a.buildImages(ctx, images, &o.src, o.src.unbuilt(inputs), inputs); err != nil {
-		return err
-	}
-	bundle, err := a.render(ctx, &o.src, inputs)
+	bundle, err := a.render(ctx, &o.src)
 	if err != nil {
 		return err
 	}

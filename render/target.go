@@ -1,0 +1,247 @@
+package render
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// allEnvironments stands for every environment of a project.
+const allEnvironments = "all"
+
+// Target is one program in one environment: what Render evaluates.
+type Target struct {
+	// Unit is the unit's name, and Environment the environment's; empty in a
+	// project that has none.
+	Unit, Environment string
+	// Entry is the program, relative to the project.
+	Entry string
+	// Namespace is the default namespace.
+	Namespace string
+	// Inputs the program must have; Offers it may have.
+	Inputs, Offers map[string]string
+}
+
+// String names the target for people: "web in prod".
+func (t Target) String() string {
+	s := t.Entry
+	if t.Unit != "" {
+		s = t.Unit
+	}
+	if t.Environment != "" {
+		s += " in " + t.Environment
+	}
+	return s
+}
+
+// Select names the targets that are wanted.
+type Select struct {
+	// Environments are names, or "all". In a project that has environments one
+	// must be named.
+	Environments []string
+	// Units are names or patterns of names; none means all.
+	Units []string
+	// Inputs go before all others. The only program of a project must have
+	// them; of several programs each takes those that it has.
+	Inputs map[string]string
+}
+
+// Targets lists the wanted programs of the project in dir, sorted by
+// environment, in the order of the project file, and by unit.
+//
+// An input comes, in this order, from Select, from the unit, from the
+// environment, or from the project.
+func (p *Project) Targets(dir fs.FS, s Select) ([]Target, error) {
+	environments, err := p.environments(s.Environments)
+	if err != nil {
+		return nil, err
+	}
+	units, err := p.units(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, want := range s.Units {
+		if !slices.ContainsFunc(units, func(u Unit) bool { return fits(want, u.Name) }) {
+			return nil, unknown("unit", want, unitNames(units))
+		}
+	}
+	var targets []Target
+	for _, e := range environments {
+		for _, u := range units {
+			if !selected(s.Units, u.Name) || !selected(e.Units, u.Name) {
+				continue
+			}
+			t := p.target(e, u)
+			t.give(s.Inputs)
+			targets = append(targets, t)
+		}
+	}
+	if len(targets) == 0 {
+		return nil, diag.List{{
+			Code: "PROJECT", Pos: diag.Position{File: ProjectFile},
+			Message: "no unit is left to render", Hint: "look at units: of the environment and at what was selected",
+		}}
+	}
+	return targets, nil
+}
+
+// give adds the inputs of a Select.
+func (t *Target) give(inputs map[string]string) {
+	for name, value := range inputs {
+		if _, ok := t.Inputs[name]; ok || t.Unit == "" {
+			t.Inputs[name] = value
+		} else {
+			t.Offers[name] = value
+		}
+	}
+}
+
+func (p *Project) target(e Environment, u Unit) Target {
+	t := Target{
+		Unit: u.Name, Environment: e.Name, Entry: u.Entry,
+		Inputs: map[string]string{}, Offers: map[string]string{}, Namespace: p.Namespace,
+	}
+	for _, n := range []string{u.Namespace, e.Namespace} {
+		if n != "" {
+			t.Namespace = n
+			break
+		}
+	}
+	maps.Copy(t.Offers, p.Inputs)
+	maps.Copy(t.Offers, e.Inputs)
+	maps.Copy(t.Inputs, u.Inputs)
+	return t
+}
+
+// environments finds those named. A project without any has one without a name.
+func (p *Project) environments(names []string) ([]Environment, error) {
+	var known []string
+	for _, e := range p.Environments {
+		known = append(known, e.Name)
+	}
+	switch {
+	case len(known) == 0 && len(names) == 0:
+		return []Environment{{}}, nil
+	case len(known) == 0 && slices.Equal(names, []string{allEnvironments}):
+		return []Environment{{}}, nil
+	case len(known) == 0:
+		return nil, diag.List{{
+			Code: "PROJECT", Message: fmt.Sprintf("no environment %q: the project has none", names[0]),
+			Hint: "write environments: in " + ProjectFile,
+		}}
+	case len(names) == 0:
+		return nil, diag.List{{
+			Code: "PROJECT", Pos: p.Environments[0].Pos,
+			Message: "the project has environments: " + strings.Join(known, ", "),
+			Hint:    "name one: --env " + known[0],
+		}}
+	case slices.Contains(names, allEnvironments):
+		return p.Environments, nil
+	}
+	for _, n := range names {
+		if !slices.Contains(known, n) {
+			return nil, unknown("environment", n, known)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(p.Environments), func(e Environment) bool { return !slices.Contains(names, e.Name) }), nil
+}
+
+// units resolves the patterns. A project without units is one, without a name.
+func (p *Project) units(dir fs.FS) ([]Unit, error) {
+	if len(p.Units) == 0 {
+		return []Unit{{Entry: p.Entry}}, nil
+	}
+	var units []Unit
+	for _, u := range p.Units {
+		if !strings.ContainsAny(u.Entry, "*?[") {
+			units = append(units, u)
+			continue
+		}
+		found, err := expand(dir, u)
+		if err != nil {
+			return nil, err
+		}
+		units = append(units, found...)
+	}
+	slices.SortFunc(units, func(a, b Unit) int { return strings.Compare(a.Name, b.Name) })
+	for i := 1; i < len(units); i++ {
+		if a, b := units[i-1], units[i]; a.Name == b.Name {
+			return nil, diag.List{{
+				Code: "PROJECT", Pos: b.Pos, Message: fmt.Sprintf("unit %q is there twice", b.Name),
+				Notes: []diag.Note{{Pos: a.Pos, Text: "the other one"}},
+			}}
+		}
+	}
+	return units, nil
+}
+
+// expand makes a unit of each match of a pattern.
+func expand(dir fs.FS, u Unit) ([]Unit, error) {
+	found, err := fs.Glob(dir, u.Entry)
+	if err != nil {
+		return nil, diag.Errorf(u.Pos, "PROJECT", "find the units of %s: %s", u.Entry, err)
+	}
+	var units []Unit
+	for _, name := range found {
+		info, err := fs.Stat(dir, name)
+		if err != nil {
+			return nil, diag.Errorf(u.Pos, "PROJECT", "find the units of %s: %s", u.Entry, err)
+		}
+		if !isProgram(info) {
+			continue
+		}
+		one := u
+		one.Entry = name
+		one.Name = strings.TrimSuffix(name, path.Ext(name))
+		if info.IsDir() {
+			one.Name = name
+		}
+		units = append(units, one)
+	}
+	if len(units) == 0 {
+		return nil, diag.List{{
+			Code: "PROJECT", Pos: u.Pos, Path: ".units." + u.Name,
+			Message: fmt.Sprintf("no directory and no program matches %q", u.Entry),
+		}}
+	}
+	return units, nil
+}
+
+func selected(patterns []string, name string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return fits(p, name) })
+}
+
+func fits(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return err == nil && ok
+}
+
+func unitNames(units []Unit) []string {
+	var names []string
+	for _, u := range units {
+		names = append(names, u.Name)
+	}
+	return names
+}
+
+func unknown(what, name string, known []string) error {
+	d := diag.Diagnostic{Code: "PROJECT", Message: fmt.Sprintf("no %s %q", what, name)}
+	if near := api.Nearest(name, known); near != "" {
+		d.Hint = fmt.Sprintf("did you mean %q?", near)
+	} else if len(known) > 0 {
+		shown := known[:min(len(known), 10)]
+		d.Hint = "there is " + strings.Join(shown, ", ")
+		if len(known) > len(shown) {
+			d.Hint += fmt.Sprintf(" and %d more", len(known)-len(shown))
+		}
+	} else {
+		d.Hint = "the project has none"
+	}
+	return diag.List{d}
+}
