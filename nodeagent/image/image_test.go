@@ -3,6 +3,7 @@ package image
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +17,20 @@ import (
 
 func open(t testing.TB) *Store {
 	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "images"))
+	dir := filepath.Join(t.TempDir(), "images")
+	s, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	// An ordinary user cannot empty the locked directories of an image.
+	t.Cleanup(func() {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				return os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+	})
 	return s
 }
 
