@@ -3,7 +3,7 @@ package worker
 import (
 	"bufio"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,47 +25,52 @@ const (
 // maxRequest bounds a request, in bytes.
 const maxRequest = 16 << 20
 
-// Main evaluates one program: it reads the request from stdin, runs the
-// evaluator of its language with library, and writes the answer to stdout. It
-// returns an error only when it cannot answer. It limits the memory of the
-// whole process, and ends the process by itself when that is exceeded or when
-// stdin ends, because an evaluator cannot be interrupted: call it only in a
-// process that does nothing else.
+// Main evaluates programs, one after another, until stdin ends: it reads a
+// request, runs the evaluator of its language with library, and writes the
+// answer to stdout. It returns an error only when it cannot answer. It limits
+// the memory of the whole process. It ends the process when that is exceeded,
+// and when stdin ends, because an evaluator cannot be interrupted: call it only
+// in a process that does nothing else.
 func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map[string]lang.Evaluator, library fs.FS) error {
-	in := bufio.NewReader(io.LimitReader(stdin, maxRequest))
-	line, err := in.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("read evaluation request: %w", err)
-	}
-	var r request
-	if err := json.Unmarshal(line, &r); err != nil {
-		return fmt.Errorf("decode evaluation request: %w", err)
-	}
-	if r.Memory > 0 {
-		if err := limitMemory(r.Memory); err != nil {
+	requests, broken := make(chan request), make(chan error, 1)
+	go func() {
+		in := bufio.NewReader(stdin)
+		for {
+			var r request
+			err := readMessage(in, maxRequest, &r)
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				os.Exit(exitAbandoned)
+			}
+			if err != nil {
+				broken <- err
+				return
+			}
+			requests <- r
+		}
+	}()
+	out := bufio.NewWriter(stdout)
+	var limit memoryLimit
+	for {
+		var r request
+		select {
+		case r = <-requests:
+		case err := <-broken:
+			return fmt.Errorf("read evaluation request: %w", err)
+		}
+		if err := limit.set(r.Memory); err != nil {
 			return fmt.Errorf("limit memory: %w", err)
 		}
-		debug.SetMemoryLimit(r.Memory / 10 * 9)
-		go watchMemory(uint64(r.Memory))
+		var a response
+		result, err := eval(ctx, r, evaluators, library)
+		a.Result = result
+		if err != nil {
+			a.Diagnostics = diag.From(err)
+		}
+		a.Spent = spent(r.Memory)
+		if err := errors.Join(writeMessage(out, a), out.Flush()); err != nil {
+			return fmt.Errorf("write evaluation: %w", err)
+		}
 	}
-	go func() {
-		_, _ = io.Copy(io.Discard, stdin)
-		os.Exit(exitAbandoned)
-	}()
-	var a response
-	result, err := eval(ctx, r, evaluators, library)
-	a.Result = result
-	if err != nil {
-		a.Diagnostics = diag.From(err)
-	}
-	out := bufio.NewWriter(stdout)
-	if err := json.NewEncoder(out).Encode(a); err != nil {
-		return fmt.Errorf("write evaluation: %w", err)
-	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("write evaluation: %w", err)
-	}
-	return nil
 }
 
 func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, library fs.FS) (*lang.Result, error) {
@@ -78,20 +83,48 @@ func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, 
 		return nil, fmt.Errorf("open module root: %w", err)
 	}
 	defer root.Close()
-	return evaluator.Eval(ctx, lang.Program{FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Library: library, Tests: r.Tests, Cover: r.Cover})
+	return evaluator.Eval(ctx, lang.Program{
+		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Library: library, Tests: r.Tests, Cover: r.Cover,
+	})
 }
 
-// watchMemory ends the process when it holds more than limit bytes.
-func watchMemory(limit uint64) {
+// memoryLimit is what this process may use, from the first request on.
+type memoryLimit struct{ bytes int64 }
+
+func (m *memoryLimit) set(bytes int64) error {
+	if bytes <= 0 || m.bytes != 0 {
+		return nil
+	}
+	m.bytes = bytes
+	if err := limitMemory(bytes); err != nil {
+		return err
+	}
+	debug.SetMemoryLimit(bytes / 10 * 9)
+	go func() {
+		for held() <= uint64(bytes) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		os.Exit(exitMemory)
+	}()
+	return nil
+}
+
+// held is how many bytes this process has of the system.
+func held() uint64 {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"},
 	}
-	for {
-		metrics.Read(samples)
-		if used := samples[0].Value.Uint64() - samples[1].Value.Uint64(); used > limit {
-			os.Exit(exitMemory)
-		}
-		time.Sleep(20 * time.Millisecond)
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
+
+// spent says that so much memory is held that the next program would not have
+// what it may use.
+func spent(limit int64) bool {
+	if limit <= 0 || held() < uint64(limit)/4 {
+		return false
 	}
+	debug.FreeOSMemory()
+	return held() > uint64(limit)/4
 }

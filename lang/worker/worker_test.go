@@ -59,6 +59,16 @@ func module(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+func pool(t testing.TB, o worker.Options) *worker.Pool {
+	t.Helper()
+	p, err := worker.NewPool(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
 func TestSameAsInProcess(t *testing.T) {
 	dir := module(t, map[string]string{
 		"main.jsonnet": "function(env) [(import 'writ.libsonnet').n, env, 0.1, {}]",
@@ -81,7 +91,7 @@ func TestSameAsInProcess(t *testing.T) {
 			}
 			want, wantErr := evaluators()[c.language].Eval(t.Context(), p)
 			p.FS = nil
-			got, gotErr := worker.Evaluator{Language: c.language, Root: dir}.Eval(t.Context(), p)
+			got, gotErr := pool(t, worker.Options{Root: dir}).Evaluator(c.language).Eval(t.Context(), p)
 			if d := cmp.Diff(diag.From(wantErr), diag.From(gotErr)); d != "" {
 				t.Fatalf("error (-in process +worker):\n%s", d)
 			}
@@ -117,7 +127,7 @@ func TestTestsAndCoverage(t *testing.T) {
 		"a.libsonnet":    "{ f(n): n, g: error 'g fails' }",
 		"fails.jsonnet":  "{ a: (import 'a.libsonnet').g }",
 	})
-	e := worker.Evaluator{Language: "jsonnet", Root: dir}
+	e := pool(t, worker.Options{Root: dir}).Evaluator("jsonnet")
 	r, err := e.Eval(t.Context(), lang.Program{Entry: "a_test.jsonnet", Tests: true, Cover: true})
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +163,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(c.entry, func(t *testing.T) {
 			start := time.Now()
-			_, err := worker.Evaluator{
-				Language: "jsonnet", Root: dir, Timeout: c.timeout, Memory: 256 << 20,
-			}.Eval(t.Context(), lang.Program{Entry: c.entry})
+			_, err := pool(t, worker.Options{Root: dir, Timeout: c.timeout, Memory: 256 << 20}).Evaluator("jsonnet").Eval(t.Context(), lang.Program{Entry: c.entry})
 			l := diag.From(err)
 			if len(l) != 1 || l[0].Code != c.code || l[0].Pos.File != c.entry || !strings.Contains(l[0].Message, c.text) {
 				t.Errorf("got %+v, want %s at %s with %q", l, c.code, c.entry, c.text)
@@ -172,7 +180,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	start := time.Now()
-	_, err := worker.Evaluator{Language: "jsonnet", Root: dir}.Eval(ctx, lang.Program{Entry: "endless.jsonnet"})
+	_, err := pool(t, worker.Options{Root: dir}).Evaluator("jsonnet").Eval(ctx, lang.Program{Entry: "endless.jsonnet"})
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
 		t.Errorf("got %v after %s, want the context's error at once", err, time.Since(start))
 	}
@@ -190,7 +198,7 @@ func TestOutsideOfRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for entry, language := range map[string]string{"link.json": "yaml", "abs.json": "yaml", "link.jsonnet": "jsonnet"} {
-		_, err := worker.Evaluator{Language: language, Root: filepath.Join(dir, "mod")}.Eval(t.Context(), lang.Program{Entry: entry})
+		_, err := pool(t, worker.Options{Root: filepath.Join(dir, "mod")}).Evaluator(language).Eval(t.Context(), lang.Program{Entry: entry})
 		if l := diag.From(err); len(l) != 1 || l[0].Code != "LANG002" {
 			t.Errorf("%s: got %+v, want LANG002", entry, l)
 		}
@@ -199,15 +207,15 @@ func TestOutsideOfRoot(t *testing.T) {
 
 func TestUnknown(t *testing.T) {
 	dir := module(t, map[string]string{"a.cue": "a: 1\n"})
-	_, err := worker.Evaluator{Language: "cobol", Root: dir}.Eval(t.Context(), lang.Program{Entry: "a.cue"})
+	_, err := pool(t, worker.Options{Root: dir}).Evaluator("cobol").Eval(t.Context(), lang.Program{Entry: "a.cue"})
 	if err == nil || !strings.Contains(err.Error(), "cobol") {
 		t.Errorf("unknown language: got %v", err)
 	}
-	_, err = worker.Evaluator{Language: "cue", Root: filepath.Join(dir, "gone")}.Eval(t.Context(), lang.Program{Entry: "a.cue"})
+	_, err = pool(t, worker.Options{Root: filepath.Join(dir, "gone")}).Evaluator("cue").Eval(t.Context(), lang.Program{Entry: "a.cue"})
 	if err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("missing root: got %v", err)
 	}
-	_, err = worker.Evaluator{Language: "cue", Root: dir, Command: []string{"/bin/false"}}.Eval(t.Context(), lang.Program{Entry: "a.cue"})
+	_, err = pool(t, worker.Options{Root: dir, Command: []string{"/bin/false"}}).Evaluator("cue").Eval(t.Context(), lang.Program{Entry: "a.cue"})
 	if l := diag.From(err); len(l) != 1 || l[0].Code != "LANG104" {
 		t.Errorf("a worker that fails: got %v", err)
 	}

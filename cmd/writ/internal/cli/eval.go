@@ -11,16 +11,20 @@ import (
 	"github.com/writ-dev/writ/stdlib"
 )
 
-// evaluators run programs below root in processes of their own.
-func evaluators(root string, l render.Limits) map[render.Language]lang.Evaluator {
-	out := map[render.Language]lang.Evaluator{}
-	for name := range render.FrontEnds() {
-		out[name] = worker.Evaluator{Language: string(name), Root: root, Timeout: l.Time, Memory: l.Memory}
+// evaluators run programs below root in other processes, until stop.
+func evaluators(root string, l render.Limits) (byLanguage map[render.Language]lang.Evaluator, stop func(), err error) {
+	pool, err := worker.NewPool(worker.Options{Root: root, Timeout: l.Time, Memory: l.Memory})
+	if err != nil {
+		return nil, nil, err
 	}
-	return out
+	byLanguage = map[render.Language]lang.Evaluator{}
+	for name := range render.FrontEnds() {
+		byLanguage[name] = pool.Evaluator(string(name))
+	}
+	return byLanguage, pool.Close, nil
 }
 
-// evalMain is such a process.
+// evalMain is one of those processes.
 func evalMain() int {
 	front := map[string]lang.Evaluator{}
 	for l, e := range render.FrontEnds() {

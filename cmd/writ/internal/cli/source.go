@@ -244,9 +244,14 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 			targets[i].Offers[name] = ref
 		}
 	}
+	byLanguage, stop, err := evaluators(s.root, s.project.Limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer stop()
 	counted := a.counter("rendering")
 	bundles, err := render.All(ctx, targets, render.AllOptions{
-		FS: root.FS(), Dir: below, Evaluators: evaluators(s.root, s.project.Limits), Progress: counted.set,
+		FS: root.FS(), Dir: below, Evaluators: byLanguage, Progress: counted.set,
 	})
 	counted.done()
 	if err != nil {

@@ -1,0 +1,194 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// Argument is the first argument of a process that must call Main.
+const Argument = "__eval"
+
+// Limits of an evaluation unless Options set others.
+const (
+	DefaultTimeout = 60 * time.Second
+	DefaultMemory  = 2 << 30 // bytes
+)
+
+// MaxResult bounds a result as JSON, in bytes.
+const MaxResult = 512 << 20
+
+// Options configure a Pool.
+type Options struct {
+	// Root is the directory that is the module root of all programs. The FS of
+	// a Program must be that directory too and is not used; neither is its
+	// Library.
+	Root string
+	// Size is how many processes there are at most, hence how many programs
+	// are evaluated at a time; 0 means one for each processor.
+	Size int
+	// Timeout is how long an evaluation may take; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Memory is how many bytes a process may use; 0 means DefaultMemory. The
+	// process itself needs some 50 MiB.
+	Memory int64
+	// Command is the program to start and its arguments; nil means this
+	// executable with Argument.
+	Command []string
+	// Env is the environment of the processes, and Dir their working
+	// directory. Nothing may depend on either: they are for proving that.
+	Env []string
+	Dir string
+	// Fresh gives every evaluation a process of its own.
+	Fresh bool
+}
+
+// Pool evaluates programs in processes that are started as needed and used
+// again. It is safe for concurrent use. Close ends the processes; so does the
+// end of this process, whatever ends it.
+type Pool struct {
+	o     Options
+	slots chan struct{}
+
+	mu     sync.Mutex
+	idle   []*process
+	closed bool
+}
+
+// NewPool makes a pool; it starts no process yet.
+func NewPool(o Options) (*Pool, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Memory <= 0 {
+		o.Memory = DefaultMemory
+	}
+	if o.Size <= 0 {
+		o.Size = runtime.GOMAXPROCS(0)
+	}
+	if o.Command == nil {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find this executable: %w", err)
+		}
+		o.Command = []string{self, Argument}
+	}
+	return &Pool{o: o, slots: make(chan struct{}, o.Size)}, nil
+}
+
+// Close ends the processes that are idle, and those in use when their
+// evaluation ends.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle, p.closed = nil, true
+	p.mu.Unlock()
+	for _, w := range idle {
+		w.end()
+	}
+}
+
+// Evaluator returns the evaluator of a language, which is a key of the map that
+// Main is given. When the context of an evaluation ends first, its process is
+// killed and the context's error returned.
+func (p *Pool) Evaluator(language string) lang.Evaluator { return evaluator{p, language} }
+
+type evaluator struct {
+	pool     *Pool
+	language string
+}
+
+// Eval satisfies lang.Evaluator.
+func (e evaluator) Eval(ctx context.Context, program lang.Program) (*lang.Result, error) {
+	p := e.pool
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	w, err := p.take()
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, p.o.Timeout)
+	defer cancel()
+	begin := time.Now()
+	r, err := w.ask(limited, request{
+		Language: e.language, Root: p.o.Root, Memory: p.o.Memory,
+		Entry: program.Entry, Inputs: program.Inputs, Offers: program.Offers, Tests: program.Tests, Cover: program.Cover,
+	})
+	if err != nil {
+		return nil, p.explain(ctx, limited, w, program.Entry, time.Since(begin), err)
+	}
+	p.give(w, r.Spent)
+	if r.Result == nil && len(r.Diagnostics) == 0 {
+		return nil, fmt.Errorf("decode evaluation of %s: the answer is empty", program.Entry)
+	}
+	return r.Result, r.Diagnostics.Err()
+}
+
+// take returns an idle process, or a new one.
+func (p *Pool) take() (*process, error) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return w, nil
+	}
+	p.mu.Unlock()
+	return start(p.o)
+}
+
+// give takes a process back. One that holds much memory makes room for a new
+// one.
+func (p *Pool) give(w *process, spent bool) {
+	p.mu.Lock()
+	if !spent && !p.closed && !p.o.Fresh {
+		p.idle = append(p.idle, w)
+		w = nil
+	}
+	p.mu.Unlock()
+	if w != nil {
+		w.end()
+	}
+}
+
+// explain ends a process that did not answer and says why it did not.
+func (p *Pool) explain(ctx, limited context.Context, w *process, entry string, took time.Duration, err error) error {
+	out := w.kill()
+	took = took.Round(10 * time.Millisecond)
+	d := diag.Diagnostic{Pos: diag.Position{File: entry}, Hint: "look for recursion or a comprehension that does not end, or raise the limit: "}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		d.Code = "LANG101"
+		d.Message = fmt.Sprintf("evaluation took longer than %s and was stopped", p.o.Timeout)
+		d.Hint += "--time, or limits.time in writ.yaml"
+	case out.memory():
+		d.Code = "LANG102"
+		d.Message = fmt.Sprintf("evaluation needs more than %d MiB of memory and was stopped after %s", p.o.Memory>>20, took)
+		d.Hint += "--memory, or limits.memory in writ.yaml"
+	case out.stack():
+		d.Code, d.Hint = "LANG103", "look for recursion or an expression that is nested very deep"
+		d.Message = fmt.Sprintf("evaluation nests too deep and was stopped after %s", took)
+	case errors.Is(err, errTooLarge):
+		d.Code, d.Hint = "LANG105", "look for a comprehension that makes more than is needed"
+		d.Message = fmt.Sprintf("the result is larger than %d MiB", MaxResult>>20)
+	case out.status != "":
+		d.Code, d.Hint = "LANG104", ""
+		d.Message = "the evaluating process ended: " + out.String()
+	default:
+		return fmt.Errorf("evaluate %s: %w", entry, err)
+	}
+	return diag.List{d}
+}
