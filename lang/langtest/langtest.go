@@ -83,6 +83,7 @@ func runCase(t *testing.T, e lang.Evaluator, file string) {
 	if d := cmp.Diff(got, outcome(t, e, p)); d != "" {
 		t.Fatalf("two evaluations differ:\n%s", d)
 	}
+	sameWhenCovered(t, e, p, got)
 	update, decided := os.Getenv("WRIT_UPDATE") != "", false
 	for i, f := range a.Files {
 		if !strings.HasPrefix(f.Name, "want/") {
@@ -105,6 +106,19 @@ func runCase(t *testing.T, e lang.Evaluator, file string) {
 	if update {
 		if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// sameWhenCovered checks that counting what is used does not change the result,
+// but for positions: those of what refers and of what is referred to.
+func sameWhenCovered(t *testing.T, e lang.Evaluator, p lang.Program, want map[string]string) {
+	t.Helper()
+	p.Cover = !p.Cover
+	got := outcome(t, e, p)
+	for _, name := range []string{"want/json", "want/errors", "want/reads"} {
+		if d := cmp.Diff(want[name], got[name]); d != "" {
+			t.Errorf("with cover %t, %s differs:\n%s", p.Cover, name, d)
 		}
 	}
 }
