@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
 )
 
@@ -25,8 +26,8 @@ const JsonnetMain = "main.jsonnet"
 
 // Detect tells the language of an entry: a file's by its extension; a
 // directory's is CUE when it has a .cue file, Jsonnet when it has a
-// main.jsonnet, else YAML when it has YAML or JSON. Like kubectl, it does not look
-// into subdirectories.
+// main.jsonnet, else YAML when it has YAML or JSON. Files of tests do not count.
+// Like kubectl, it does not look into subdirectories.
 func Detect(fsys fs.FS, entry string) (Language, error) {
 	info, err := fs.Stat(fsys, entry)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +45,7 @@ func Detect(fsys fs.FS, entry string) (Language, error) {
 	cueFile, jsonnetFile, lone, data := "", "", "", false
 	for _, e := range entries {
 		switch {
-		case e.IsDir():
+		case e.IsDir() || lang.IsTest(e.Name()):
 		case path.Ext(e.Name()) == ".cue" && !strings.HasPrefix(e.Name(), "_") && !strings.HasPrefix(e.Name(), "."):
 			cueFile = path.Join(entry, e.Name())
 		case e.Name() == JsonnetMain:

@@ -35,6 +35,21 @@ func (o Origin) Field(path string) diag.Position {
 	return pos
 }
 
+// Lookup returns the value at a path in v, which is written as for Origin.Field,
+// and whether there is one.
+func Lookup(v lang.Value, path string) (lang.Value, bool) {
+	for path != "" {
+		var step string
+		step, path = nextStep(path)
+		next, _, ok := descend(v, step)
+		if !ok {
+			return lang.Value{}, false
+		}
+		v = next
+	}
+	return v, true
+}
+
 // own is pos when it is in the user's own files, else near.
 func own(near, pos diag.Position) diag.Position {
 	if pos.IsValid() && !lang.IsLibrary(pos.File) {

@@ -190,7 +190,9 @@ func (m *meter) guard(s *structure, c *ast.Comprehension) {
 		return
 	}
 	if otherwise == nil {
-		otherwise = m.point(lang.PointElse, s.outer, c.Pos(), c.End())
+		// There is no "else"; the "if" stands for it.
+		otherwise = m.point(lang.PointElse, s.outer, c.Pos(), c.Pos())
+		otherwise.EndColumn += len("if")
 	}
 	s.guards = append(s.guards, guard{then, otherwise})
 }

@@ -170,7 +170,9 @@ func (m *meter) conditional(n *ast.Conditional) {
 	m.watch(lang.PointThen, &n.BranchTrue, place(n.BranchTrue))
 	otherwise := place(n.BranchFalse)
 	if !otherwise.IsSet() {
-		otherwise = *n.Loc() // there is no "else"; it is null
+		// There is no "else"; the "if" stands for it.
+		otherwise = *n.Loc()
+		otherwise.End = ast.Location{Line: otherwise.Begin.Line, Column: otherwise.Begin.Column + len("if")}
 	}
 	m.watch(lang.PointElse, &n.BranchFalse, otherwise)
 }
