@@ -89,7 +89,7 @@ func (s *sourceFlags) open(path string) error {
 		dir, s.entry = filepath.Dir(dir), filepath.Base(dir)
 	}
 	s.dir = dir
-	s.root = moduleRoot(dir)
+	s.root, _ = render.ModuleRoot(dir)
 	s.project, err = render.LoadProject(dir)
 	if err != nil {
 		return relocate(err, dir)
@@ -109,22 +109,6 @@ func (s *sourceFlags) open(path string) error {
 		}
 	}
 	return nil
-}
-
-// moduleRoot is the nearest directory, from dir upwards, that a module of
-// either language starts at; without one it is dir itself. No evaluation
-// reads outside of it.
-func moduleRoot(dir string) string {
-	for d := dir; ; d = filepath.Dir(d) {
-		for _, mark := range []string{"cue.mod", "jsonnetfile.json"} {
-			if _, err := os.Stat(filepath.Join(d, mark)); err == nil {
-				return d
-			}
-		}
-		if d == filepath.Dir(d) {
-			return dir
-		}
-	}
 }
 
 // bundle renders and checks what path names, in one environment. Images that

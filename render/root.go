@@ -1,0 +1,22 @@
+package render
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// ModuleRoot is the nearest directory, from dir upwards, that a module of
+// either language starts at, and whether there is one. No evaluation reads
+// outside of it.
+func ModuleRoot(dir string) (string, bool) {
+	for d := dir; ; d = filepath.Dir(d) {
+		for _, mark := range []string{"cue.mod", "jsonnetfile.json"} {
+			if _, err := os.Stat(filepath.Join(d, mark)); err == nil {
+				return d, true
+			}
+		}
+		if d == filepath.Dir(d) {
+			return dir, false
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+)
+
+// Coverage is what the tests, and rendering every environment, used of the
+// programs. The packages lang/cue and lang/jsonnet say what is counted.
+type Coverage struct {
+	Hit   int                          `json:"hit"`
+	Total int                          `json:"total"`
+	Kinds map[lang.PointKind]KindCount `json:"kinds"`
+	Files []CoveredFile                `json:"files"`
+	// Skipped is why programs could not be rendered in some environment.
+	Skipped diag.List `json:"skipped,omitempty"`
+}
+
+// KindCount counts the points of one kind.
+type KindCount struct {
+	Hit   int `json:"hit"`
+	Total int `json:"total"`
+}
+
+// CoveredFile is the coverage of one file.
+type CoveredFile struct {
+	lang.FileCoverage
+	Hit   int `json:"hit"`
+	Total int `json:"total"`
+
+	source []byte
+}
+
+// Percent is the share of points used; of nothing, all was used.
+func (c *Coverage) Percent() float64 { return percent(c.Hit, c.Total) }
+
+// Percent is the share of the file's points used.
+func (f *CoveredFile) Percent() float64 { return percent(f.Hit, f.Total) }
+
+func percent(hit, total int) float64 {
+	if total == 0 {
+		return 100
+	}
+	return 100 * float64(hit) / float64(total)
+}
+
+// cover renders the environments too, and adds up what was used.
+func (r *runner) cover(ctx context.Context, report *Report) error {
+	c := &Coverage{Kinds: map[lang.PointKind]KindCount{}, Files: []CoveredFile{}}
+	programs := r.environments(c)
+	skipped := make([]diag.List, len(programs))
+	err := r.each(ctx, len(programs), func(i int) error {
+		if _, err := r.render(ctx, programs[i]); err != nil {
+			skipped[i] = r.relocate(diag.From(err), programs[i].module.dir)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.Skipped = append(c.Skipped, slices.Concat(skipped...)...)
+	for root, coverage := range r.coverage {
+		for _, f := range coverage {
+			if err := c.add(r, root, f); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortFunc(c.Files, func(a, b CoveredFile) int { return cmp.Compare(a.File, b.File) })
+	report.Coverage = c
+	report.Evaluations = int(r.evaluations.Load())
+	return nil
+}
+
+// environments are the programs of the projects that have tests, with their own
+// inputs.
+func (r *runner) environments(c *Coverage) []program {
+	var programs []program
+	for _, p := range r.projects.all() {
+		if !p.file {
+			continue
+		}
+		m, err := r.module(p.root)
+		if err != nil {
+			c.Skipped = append(c.Skipped, diag.From(err)...)
+			continue
+		}
+		entry, err := m.relative(filepath.Join(p.dir, filepath.FromSlash(p.Entry)))
+		if err != nil {
+			c.Skipped = append(c.Skipped, diag.From(err)...)
+			continue
+		}
+		programs = append(programs, program{module: m, entry: entry, inputs: p.inputs(), namespace: p.Namespace})
+	}
+	return programs
+}
+
+// add takes in the coverage of a file.
+func (c *Coverage) add(r *runner, root string, f lang.FileCoverage) error {
+	file := filepath.Join(root, filepath.FromSlash(f.File))
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read the source to show its coverage: %w", err)
+	}
+	hit, total := f.Count()
+	c.Hit, c.Total = c.Hit+hit, c.Total+total
+	for _, p := range f.Points {
+		k := c.Kinds[p.Kind]
+		k.Total++
+		if p.Hit {
+			k.Hit++
+		}
+		c.Kinds[p.Kind] = k
+	}
+	f.File = r.show(file)
+	c.Files = append(c.Files, CoveredFile{FileCoverage: f, Hit: hit, Total: total, source: source})
+	return nil
+}

@@ -1,0 +1,220 @@
+package test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/render"
+	"github.com/writ-dev/writ/stdlib"
+)
+
+// runner runs the tests of one Run. It is safe for concurrent use.
+type runner struct {
+	Options
+	base    string
+	top     string // the directory that tests are looked for in
+	library fs.FS
+
+	modules     once[*module]
+	projects    once[*project]
+	renderings  once[*render.Bundle]
+	evaluations atomic.Int64
+
+	mu       sync.Mutex
+	coverage map[string]lang.Coverage // by module root
+	updated  []string
+}
+
+// module is a module root that programs are evaluated in.
+type module struct {
+	dir        string
+	root       *os.Root
+	fs         fs.FS
+	evaluators map[render.Language]lang.Evaluator
+}
+
+func (m *module) relative(file string) (string, error) {
+	rel, err := filepath.Rel(m.dir, file)
+	return filepath.ToSlash(rel), err
+}
+
+func newRunner(o Options) (*runner, error) {
+	r := &runner{Options: o, base: o.Base, library: stdlib.FS(), coverage: map[string]lang.Coverage{}}
+	if r.base == "" {
+		wd, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		r.base = wd
+	}
+	top, err := filepath.Abs(strings.TrimSuffix(o.Path, "/..."))
+	if err != nil {
+		return nil, err
+	}
+	if lang.IsTest(top) {
+		top = filepath.Dir(top)
+	}
+	r.top = top
+	return r, nil
+}
+
+func (r *runner) close() {
+	for _, m := range r.modules.all() {
+		m.root.Close()
+	}
+}
+
+// module opens a module root, once.
+func (r *runner) module(dir string) (*module, error) {
+	return r.modules.do(dir, func() (*module, error) {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, fmt.Errorf("open the module root: %w", err)
+		}
+		m := &module{dir: dir, root: root, fs: root.FS(), evaluators: map[render.Language]lang.Evaluator{}}
+		inner := render.FrontEnds()
+		if r.Evaluators != nil {
+			inner = r.Evaluators(dir)
+		}
+		for l, e := range inner {
+			m.evaluators[l] = counted{e, r, dir}
+		}
+		return m, nil
+	})
+}
+
+// counted is an evaluator whose evaluations are counted, and their coverage
+// kept.
+type counted struct {
+	lang.Evaluator
+	runner *runner
+	root   string
+}
+
+func (c counted) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {
+	c.runner.evaluations.Add(1)
+	p.Cover = c.runner.Cover
+	result, err := c.Evaluator.Eval(ctx, p)
+	if result != nil && p.Cover {
+		c.runner.mu.Lock()
+		defer c.runner.mu.Unlock()
+		c.runner.coverage[c.root] = c.runner.coverage[c.root].Merge(result.Coverage)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// selected reports whether the test is to run.
+func (r *runner) selected(c *testCase) bool {
+	return r.Run == nil || r.Run.MatchString(c.suite.name+": "+c.name)
+}
+
+// run runs one test. The error is about running it at all.
+func (r *runner) run(ctx context.Context, c *testCase) error {
+	if c.Status != "" {
+		return nil
+	}
+	start := time.Now()
+	var problems diag.List
+	if c.spec.rendering() {
+		problems = r.rendering(ctx, c)
+	} else {
+		problems = r.fact(ctx, c)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.Seconds = time.Since(start).Seconds()
+	c.Status = Passed
+	c.fail(problems)
+	return nil
+}
+
+// fail says what is wrong with the test; nothing is wrong with nil.
+func (c *testCase) fail(problems diag.List) {
+	if len(problems) > 0 {
+		c.Status, c.Problems = Failed, problems
+	}
+}
+
+// show names a file for people.
+func (r *runner) show(file string) string {
+	rel, err := filepath.Rel(r.base, file)
+	if err != nil || strings.HasPrefix(rel, filepath.Join("..", "..")) {
+		return file
+	}
+	return filepath.ToSlash(rel)
+}
+
+// relocate names the files of diagnostics, which are relative to root, for
+// people.
+func (r *runner) relocate(l diag.List, root string) diag.List {
+	out := make(diag.List, len(l))
+	for i, d := range l {
+		d.Pos = r.place(d.Pos, root)
+		notes := make([]diag.Note, len(d.Notes))
+		for j, n := range d.Notes {
+			notes[j] = diag.Note{Pos: r.place(n.Pos, root), Text: n.Text}
+		}
+		d.Notes = notes
+		out[i] = d
+	}
+	return out
+}
+
+func (r *runner) place(p diag.Position, root string) diag.Position {
+	if p.File == "" || lang.IsLibrary(p.File) || filepath.IsAbs(p.File) {
+		return p
+	}
+	p.File = r.show(filepath.Join(root, filepath.FromSlash(p.File)))
+	return p
+}
+
+// once computes a value for each key at most one time, however many ask.
+type once[T any] struct {
+	mu      sync.Mutex
+	entries map[string]*entry[T]
+}
+
+type entry[T any] struct {
+	once  sync.Once
+	value T
+	err   error
+}
+
+func (o *once[T]) do(key string, compute func() (T, error)) (T, error) {
+	o.mu.Lock()
+	if o.entries == nil {
+		o.entries = map[string]*entry[T]{}
+	}
+	e := o.entries[key]
+	if e == nil {
+		e = new(entry[T])
+		o.entries[key] = e
+	}
+	o.mu.Unlock()
+	e.once.Do(func() { e.value, e.err = compute() })
+	return e.value, e.err
+}
+
+// all is the values that there are, but for errors.
+func (o *once[T]) all() []T {
+	var values []T
+	for _, e := range o.entries {
+		if e.err == nil {
+			values = append(values, e.value)
+		}
+	}
+	return values
+}
