@@ -90,8 +90,9 @@ func readSpec(name string, v lang.Value) (spec, diag.List) {
 	for _, f := range v.Fields {
 		s.fields[f.Name] = f
 	}
-	r.known(v, allFields, "a test")
-	r.combination(&s, v)
+	if r.known(v, allFields, "a test"); len(r.errs) == 0 {
+		r.combination(&s, v)
+	}
 	for _, f := range v.Fields {
 		r.field(&s, f, name)
 	}
@@ -136,7 +137,7 @@ func (r *reader) combination(s *spec, v lang.Value) {
 		r.fail(s.fields[fact[0]].Pos, "write {holds: BOOL}, {got: X, want: Y} or {value: X, fail: REGEXP}", "%s do not make a test", strings.ReplaceAll(shape, "+", ", "))
 	case s.has("fail") && (s.has("expect") || s.has("snapshot")):
 		r.fail(s.fields["fail"].Pos, "make two tests of it", "what must fail has no documents to look at")
-	case shape == "" && len(rendering) == 0 && !s.has("inputs") && !s.has("fail") && len(r.errs) == 0:
+	case shape == "" && len(rendering) == 0 && !s.has("inputs") && !s.has("fail"):
 		r.fail(v.Pos, `write {got: X, want: Y}, {holds: BOOL} or {expect: [...]}`, "the test has only a message")
 	}
 }

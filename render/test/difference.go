@@ -7,6 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
 )
 
 // maxDifferences bounds how many differences of two values are told.
@@ -18,6 +19,7 @@ type difference struct {
 	path      string
 	got, want *lang.Value
 	text      string
+	lines     string // of texts of several lines, how they differ
 }
 
 // comparison compares values. When it is partial, objects may have fields that
@@ -53,7 +55,10 @@ func (c *comparison) value(path string, got, want lang.Value) {
 		c.lists(path, got, want)
 	case got.Text == want.Text:
 	case got.Kind == lang.String && strings.Contains(got.Text+want.Text, "\n"):
-		c.add(path, &got, &want, "is another text:\n%s", lines("want", want.Text, "got", got.Text))
+		c.add(path, &got, &want, "is another text")
+		if c.more == 0 {
+			c.found[len(c.found)-1].lines = lines("want", want.Text, "got", got.Text)
+		}
 	default:
 		c.add(path, &got, &want, "is %s, want %s", short(got), short(want))
 	}
@@ -91,6 +96,15 @@ func (c *comparison) lists(path string, got, want lang.Value) {
 	}
 	for i := len(got.Items); i < len(want.Items); i++ {
 		c.add(lang.JoinIndex(path, i), nil, &want.Items[i], "is missing, want %s", short(want.Items[i]))
+	}
+}
+
+// note adds how texts differ to a diagnostic.
+func note(d *diag.Diagnostic, lines string) {
+	for line := range strings.SplitSeq(lines, "\n") {
+		if lines != "" {
+			d.Notes = append(d.Notes, diag.Note{Text: line})
+		}
 	}
 }
 

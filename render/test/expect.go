@@ -101,18 +101,19 @@ func (c *testCase) document(d render.Document, e expectation) diag.List {
 		return diag.From(err)
 	}
 	var problems diag.List
-	add := func(path string, want diag.Position, text string) {
+	add := func(path string, want diag.Position, text, lines string) {
 		p := c.problem("TEST004", want, "", "%s", text)
 		p[0].Object, p[0].Path = d.Object.Key().String(), path
 		if at := d.Origin.Field(path); at.Line > 0 {
 			p[0].Notes = []diag.Note{{Pos: at, Text: "written here"}}
 		}
+		note(&p[0], lines)
 		problems = append(problems, p...)
 	}
 	if e.match != nil {
 		compared := compare(tree, *e.match, true)
 		for _, f := range compared.found {
-			add(f.path, f.want.Pos, f.text)
+			add(f.path, f.want.Pos, f.text, f.lines)
 		}
 		problems = append(problems, c.more(compared, e.match.Pos)...)
 	}
@@ -125,7 +126,7 @@ func (c *testCase) document(d render.Document, e expectation) diag.List {
 		switch {
 		case !ok && f.Value.Kind == lang.Null:
 		case !ok:
-			add(path, f.Value.Pos, "is missing, want "+short(f.Value))
+			add(path, f.Value.Pos, "is missing, want "+short(f.Value), "")
 		default:
 			compared := compare(got, f.Value, false)
 			for _, x := range compared.found {
@@ -133,7 +134,7 @@ func (c *testCase) document(d render.Document, e expectation) diag.List {
 				if x.want != nil {
 					pos = x.want.Pos
 				}
-				add(path+x.path, pos, x.text)
+				add(path+x.path, pos, x.text, x.lines)
 			}
 			problems = append(problems, c.more(compared, f.Value.Pos)...)
 		}

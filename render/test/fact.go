@@ -65,6 +65,7 @@ func (c *testCase) check(test lang.Value) diag.List {
 		if d.got != nil && d.got.Pos.Line > 0 && d.got.Pos != p[0].Pos {
 			p[0].Notes = append(p[0].Notes, diag.Note{Pos: d.got.Pos, Text: "what was got is from here"})
 		}
+		note(&p[0], d.lines)
 		problems = append(problems, p...)
 	}
 	return append(problems, c.more(compared, want.Pos)...)
@@ -100,21 +101,29 @@ func (c *testCase) failure(found diag.List, value lang.Value) diag.List {
 	return c.matches(found)
 }
 
-// matches checks that one of the problems found has the message that is wanted.
+// matches checks that one of the problems found has the message that is wanted,
+// in itself or in a note.
 func (c *testCase) matches(found diag.List) diag.List {
-	for _, d := range found {
-		if c.spec.fail.MatchString(d.Message) || c.spec.fail.MatchString(d.Error()) {
-			return nil
-		}
-	}
 	p := c.problem("TEST006", c.spec.fields["fail"].Value.Pos, "", "fails, but no message matches %q", c.spec.fail)
 	for i, d := range found {
-		if i == maxDifferences {
-			p[0].Notes = append(p[0].Notes, diag.Note{Text: fmt.Sprintf("and %d messages more", len(found)-i)})
-			break
+		message := strings.TrimPrefix(strings.TrimPrefix(d.Error(), d.Pos.String()), ": ")
+		for _, text := range []string{d.Message, message, d.Error()} {
+			if c.spec.fail.MatchString(text) {
+				return nil
+			}
 		}
-		text := strings.TrimPrefix(strings.TrimPrefix(d.Error(), d.Pos.String()), ": ")
-		p[0].Notes = append(p[0].Notes, diag.Note{Pos: d.Pos, Text: text})
+		notes := append([]diag.Note{{Pos: d.Pos, Text: message}}, d.Notes...)
+		for _, n := range notes {
+			if c.spec.fail.MatchString(n.Text) {
+				return nil
+			}
+		}
+		if i < maxDifferences {
+			p[0].Notes = append(p[0].Notes, notes...)
+		}
+	}
+	if len(found) > maxDifferences {
+		p[0].Notes = append(p[0].Notes, diag.Note{Text: fmt.Sprintf("and %d problems more", len(found)-maxDifferences)})
 	}
 	return p
 }

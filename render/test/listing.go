@@ -158,7 +158,7 @@ func (c *Coverage) WriteHTML(w io.Writer) error {
 	for i := range c.Files {
 		f := &c.Files[i]
 		var numbers strings.Builder
-		for n := range bytes.Count(f.source, []byte("\n")) + 1 {
+		for n := range bytes.Count(bytes.TrimSuffix(f.source, []byte("\n")), []byte("\n")) + 1 {
 			fmt.Fprintln(&numbers, n+1)
 		}
 		page.Files = append(page.Files, file{f.File, fmt.Sprintf("%.1f%%", f.Percent()), f.Hit, f.Total, f.spans(), numbers.String()})

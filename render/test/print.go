@@ -19,6 +19,9 @@ func (r *Report) Print(w io.Writer, verbose bool) error {
 	for _, f := range r.Obsolete {
 		fmt.Fprintf(&b, "obsolete snapshot %s: no test has it\n", f)
 	}
+	for _, f := range r.Removed {
+		fmt.Fprintf(&b, "removed %s: no test has it\n", f)
+	}
 	for _, f := range r.Updated {
 		fmt.Fprintf(&b, "wrote %s\n", f)
 	}

@@ -48,10 +48,11 @@ type Report struct {
 	Seconds float64 `json:"seconds"`
 	// Evaluations is how often a program or test file was evaluated.
 	Evaluations int `json:"evaluations"`
-	// Updated are the snapshots that were written, Obsolete those that no test
-	// has; with Options.Update they are gone.
+	// Updated are the snapshots that were written. Obsolete are those that no
+	// test has, Removed those of them that Options.Update removed.
 	Updated  []string  `json:"updatedSnapshots,omitempty"`
 	Obsolete []string  `json:"obsoleteSnapshots,omitempty"`
+	Removed  []string  `json:"removedSnapshots,omitempty"`
 	Coverage *Coverage `json:"coverage,omitempty"`
 }
 

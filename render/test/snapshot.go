@@ -42,8 +42,9 @@ func (r *runner) snapshot(c *testCase, b *render.Bundle) diag.List {
 	case missing:
 		return c.problem("TEST005", pos, "write it with 'writ test --update', and read it before you commit it", "there is no snapshot %s", r.show(file))
 	}
-	text := lines("snapshot", string(want), "now", string(got))
-	return c.problem("TEST005", pos, "where the change is meant, accept it with 'writ test --update'", "the documents are not those of %s:\n%s", r.show(file), text)
+	p := c.problem("TEST005", pos, "where the change is meant, accept it with 'writ test --update'", "the documents are not those of %s", r.show(file))
+	note(&p[0], lines("snapshot", string(want), "now", string(got)))
+	return p
 }
 
 func writeFile(file string, data []byte) error {
@@ -88,10 +89,11 @@ func (r *runner) tidySnapshots(report *Report, suites []*suite, dirs []string) e
 			if inUse[file] || e.IsDir() || filepath.Ext(file) != ".yaml" {
 				continue
 			}
-			report.Obsolete = append(report.Obsolete, r.show(file))
 			if !r.Update {
+				report.Obsolete = append(report.Obsolete, r.show(file))
 				continue
 			}
+			report.Removed = append(report.Removed, r.show(file))
 			if err := os.Remove(file); err != nil {
 				return fmt.Errorf("remove an obsolete snapshot: %w", err)
 			}

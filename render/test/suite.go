@@ -1,8 +1,10 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +93,10 @@ func (s *suite) read(r *runner, result *lang.Result) {
 		snapshots[c.spec.snapshot] = c.name
 		c.fail(r.relocate(problems, s.module.dir))
 	}
+	// As written, not by name as the value has them.
+	slices.SortStableFunc(s.cases, func(a, b *testCase) int {
+		return cmp.Or(cmp.Compare(a.pos.File, b.pos.File), cmp.Compare(a.pos.Line, b.pos.Line), cmp.Compare(a.pos.Column, b.pos.Column))
+	})
 }
 
 // broken is why the test cannot be read: it, or a field that says what to do,

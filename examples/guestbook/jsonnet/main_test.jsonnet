@@ -1,6 +1,11 @@
 // What must hold of the guestbook in Jsonnet: writ test examples/guestbook
-local images = { image_web: 'web:test', image_api: 'api:test', image_store: 'store:test', image_intruder: 'intruder:test' };
-local guestbook = (import 'main.jsonnet')('web:test', 'api:test', 'store:test', 'intruder:test');
+local images = {
+  image_web: 'guestbook/web:test',
+  image_api: 'guestbook/api:test',
+  image_store: 'guestbook/store:test',
+  image_intruder: 'guestbook/intruder:test',
+};
+local guestbook = (import 'main.jsonnet')(images.image_web, images.image_api, images.image_store, images.image_intruder);
 local writ = import 'writ.libsonnet';
 
 local documents = std.flattenArrays([
