@@ -20,6 +20,8 @@ const meterAttribute = "writ_point"
 // meter counts which parts of a program became part of a result: first attach
 // finds the parts, then visit looks which of them a value is made of.
 type meter struct {
+	// context is what the program is evaluated in: values of others do not mix.
+	context *cue.Context
 	points []*point
 	// marks are what the attributes number: *field or *structure.
 	marks []any

@@ -100,7 +100,8 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 // tell which fields they are of, so nothing is shared when parts are counted.
 func (l *loader) newContext() *cue.Context {
 	if l.meter != nil {
-		return cuecontext.New(cuecontext.CUE_DEBUG("sharing=0"))
+		l.meter.context = cuecontext.New(cuecontext.CUE_DEBUG("sharing=0"))
+		return l.meter.context
 	}
 	return cuecontext.New()
 }

@@ -5,7 +5,6 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
-	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/token"
 
 	"github.com/writ-dev/writ/lang"
@@ -223,7 +222,7 @@ func (m *meter) matchArms(arms []ast.Expr, v cue.Value) {
 	var admit []*arm
 	for _, e := range arms {
 		a := m.arms[e]
-		if a == nil || !a.evaluate() {
+		if a == nil || !m.evaluate(a) {
 			continue
 		}
 		if a.value.IsConcrete() && !composite(a.value) {
@@ -246,11 +245,11 @@ func (m *meter) matchArms(arms []ast.Expr, v cue.Value) {
 // evaluate reports whether the alternative can be evaluated on its own: struct
 // literals show up in the result by themselves, and for references CUE must be
 // asked.
-func (a *arm) evaluate() bool {
+func (m *meter) evaluate(a *arm) bool {
 	if !a.static {
 		a.static = true
 		if _, ok := a.expr.(*ast.StructLit); !ok && !refers(a.expr) {
-			a.value = cuecontext.New().BuildExpr(a.expr)
+			a.value = m.context.BuildExpr(a.expr)
 		}
 	}
 	return a.value.Exists() && a.value.Err() == nil
@@ -319,7 +318,7 @@ func (m *meter) along(v cue.Value) {
 func (m *meter) choose(alternatives []cue.Value, of cue.Value, depth int) {
 	for _, v := range alternatives {
 		a, known := m.arms[expression(v)]
-		if !of.Exists() || known && a.evaluate() || v.Unify(of).Validate() != nil {
+		if !of.Exists() || known && m.evaluate(a) || v.Unify(of).Validate() != nil {
 			continue
 		}
 		if known {
