@@ -22,7 +22,7 @@ const meterAttribute = "writ_point"
 type meter struct {
 	// context is what the program is evaluated in: values of others do not mix.
 	context *cue.Context
-	points []*point
+	points  []*point
 	// marks are what the attributes number: *field or *structure.
 	marks []any
 	// arms are the alternatives of disjunctions, by their expression.

@@ -262,6 +262,11 @@ func (m *meter) follow(v, of cue.Value, depth int) {
 		return
 	}
 	m.budget--
+	// Expr evaluates the operands again, so it is for those that have no name.
+	if to := cue.Dereference(v); to.Core().V != v.Core().V && !anonymous(expression(v)) {
+		m.refer(v, to, of, depth)
+		return
+	}
 	op, parts := v.Expr()
 	switch op {
 	case cue.NoOp:
@@ -269,23 +274,7 @@ func (m *meter) follow(v, of cue.Value, depth int) {
 			m.visit(v, depth)
 		}
 	case cue.SelectorOp, cue.IndexOp:
-		m.along(v)
-		if to := cue.Dereference(v); to.Err() == nil {
-			for _, f := range m.parts(to) {
-				m.useField(f)
-				if of.Exists() {
-					m.match(f.value, of)
-				}
-			}
-			// Of a template, and of what is unified into a struct, the parts
-			// that count show up in the result.
-			if !(of.Exists() && composite(of)) && valid(to) == nil {
-				m.visit(to, depth)
-			}
-			if to.Core().V != v.Core().V {
-				m.follow(to, of, depth+1)
-			}
-		}
+		m.refer(v, cue.Dereference(v), of, depth)
 		if anonymous(expression(v)) {
 			m.visit(parts[0], depth)
 		}
@@ -299,6 +288,28 @@ func (m *meter) follow(v, of cue.Value, depth int) {
 		for _, part := range parts {
 			m.follow(part, cue.Value{}, depth+1)
 		}
+	}
+}
+
+// refer notes what the reference v is to, and what that is made of.
+func (m *meter) refer(v, to, of cue.Value, depth int) {
+	m.along(v)
+	if to.Err() != nil {
+		return
+	}
+	for _, f := range m.parts(to) {
+		m.useField(f)
+		if of.Exists() {
+			m.match(f.value, of)
+		}
+	}
+	// Of a template, and of what is unified into a struct, the parts that count
+	// show up in the result.
+	if !(of.Exists() && composite(of)) && !m.seen[any(to.Core().V)] && valid(to) == nil {
+		m.visit(to, depth)
+	}
+	if to.Core().V != v.Core().V {
+		m.follow(to, of, depth+1)
 	}
 }
 
