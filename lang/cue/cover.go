@@ -31,8 +31,11 @@ type meter struct {
 	structs map[*ast.StructLit]*structure
 	tops    map[string]*structure
 
-	seen   map[any]bool
-	budget int
+	// Of values, by their pointers: those visited, those that references went
+	// through, and what they were unified from.
+	seen, passed map[any]bool
+	known        map[any]unified
+	budget       int
 }
 
 // point is a part of a program. Outer is the one that it is in; whenever a part
@@ -81,7 +84,7 @@ type arm struct {
 func newMeter() *meter {
 	return &meter{
 		arms: map[ast.Node]*arm{}, structs: map[*ast.StructLit]*structure{}, tops: map[string]*structure{},
-		seen: map[any]bool{}, budget: maxVisits,
+		seen: map[any]bool{}, passed: map[any]bool{}, known: map[any]unified{}, budget: maxVisits,
 	}
 }
 

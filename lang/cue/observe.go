@@ -76,17 +76,29 @@ func (m *meter) visit(v cue.Value, depth int) {
 // parts are the fields that a value was unified from. The structs are noted as
 // used.
 func (m *meter) parts(v cue.Value) []*field {
-	fields, structs := m.marked(v)
-	for _, s := range structs {
+	u := m.marked(v)
+	for _, s := range u.structs {
 		s.outer.touch()
 		m.use(s)
 	}
-	m.otherwise(v, structs)
-	return fields
+	m.otherwise(v, u.structs)
+	return u.fields
 }
 
-// marked is the fields and structs that a value was unified from.
-func (m *meter) marked(v cue.Value) (fields []*field, structs []*structure) {
+// unified is the fields and structs that a value was unified from.
+type unified struct {
+	fields  []*field
+	structs []*structure
+}
+
+// marked is what a value was unified from. It is kept, since many references
+// may be to one value, and one value may have thousands of parts.
+func (m *meter) marked(v cue.Value) unified {
+	key := any(v.Core().V)
+	if u, ok := m.known[key]; ok {
+		return u
+	}
+	var u unified
 	for _, a := range v.Attributes(cue.ValueAttr) {
 		if a.Name() != meterAttribute {
 			continue
@@ -97,12 +109,13 @@ func (m *meter) marked(v cue.Value) (fields []*field, structs []*structure) {
 		}
 		switch x := m.marks[n].(type) {
 		case *field:
-			fields = append(fields, x)
+			u.fields = append(u.fields, x)
 		case *structure:
-			structs = append(structs, x)
+			u.structs = append(u.structs, x)
 		}
 	}
-	return fields, structs
+	m.known[key] = u
+	return u
 }
 
 // otherwise notes the conditions in the structs of v that did not hold.
@@ -318,9 +331,12 @@ func (m *meter) along(v cue.Value) {
 	root, path := v.ReferencePath()
 	steps := path.Selectors()
 	for n := 1; n < len(steps); n++ {
-		fields, _ := m.marked(root.LookupPath(cue.MakePath(steps[:n]...)))
-		for _, f := range fields {
-			f.touch()
+		through := root.LookupPath(cue.MakePath(steps[:n]...))
+		if key := any(through.Core().V); !m.passed[key] {
+			m.passed[key] = true
+			for _, f := range m.marked(through).fields {
+				f.touch()
+			}
 		}
 	}
 }

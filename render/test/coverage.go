@@ -65,7 +65,7 @@ func (r *runner) cover(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
-	c.Skipped = append(c.Skipped, slices.Concat(skipped...)...)
+	c.Skipped = bounded(append(c.Skipped, slices.Concat(skipped...)...))
 	for root, coverage := range r.coverage {
 		for _, f := range coverage {
 			if err := c.add(r, root, f); err != nil {

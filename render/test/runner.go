@@ -144,8 +144,17 @@ func (r *runner) run(ctx context.Context, c *testCase) error {
 // fail says what is wrong with the test; nothing is wrong with nil.
 func (c *testCase) fail(problems diag.List) {
 	if len(problems) > 0 {
-		c.Status, c.Problems = Failed, problems
+		c.Status, c.Problems = Failed, bounded(problems)
 	}
+}
+
+// bounded leaves out what nobody would read.
+func bounded(problems diag.List) diag.List {
+	if len(problems) <= maxDifferences {
+		return problems
+	}
+	more := fmt.Sprintf("and %d problems more", len(problems)-maxDifferences)
+	return append(problems[:maxDifferences:maxDifferences], diag.Diagnostic{Code: "TEST007", Message: more})
 }
 
 // show names a file for people.
