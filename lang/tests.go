@@ -10,6 +10,10 @@ import (
 // TestsField is the member of a test file that holds its tests.
 const TestsField = "tests"
 
+// SnapshotsSuffix is what the directory of a test file's snapshots ends in,
+// after the file's name.
+const SnapshotsSuffix = ".snapshots"
+
 // IsTest reports whether a file, by its name, holds tests.
 func IsTest(name string) bool {
 	return strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_test.jsonnet")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/writ-dev/writ/lang"
 )
 
 // whole checks what concerns several parts of a project file.
@@ -143,14 +145,15 @@ func resolved(n *yaml.Node) *yaml.Node {
 }
 
 // isProgram reports whether a match of a unit's pattern is a unit: a directory
-// or a file in one of the languages. Files of tests are none.
+// or a file in one of the languages. Files of tests, and directories of what
+// they compare with, are none.
 func isProgram(d fs.FileInfo) bool {
 	name := d.Name()
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false
 	}
 	if d.IsDir() {
-		return true
+		return !strings.HasSuffix(name, lang.SnapshotsSuffix) && name != "testdata"
 	}
 	base := strings.TrimSuffix(name, path.Ext(name))
 	if strings.HasSuffix(base, "_test") || name == ProjectFile {

@@ -29,6 +29,8 @@ type spec struct {
 	message  string
 	holds    *lang.Value
 	fail     *regexp.Regexp
+	units    []string // names or patterns
+	env      string
 	entry    string
 	inputs   map[string]string
 	expect   []expectation
@@ -47,8 +49,8 @@ type expectation struct {
 // The fields of a test. A fact has some of facts, a rendering of renderings.
 var (
 	facts      = []string{"holds", "got", "want", "value"}
-	renderings = []string{"entry", "expect", "snapshot"}
-	anyTest    = []string{"inputs", "fail", "message"}
+	renderings = []string{"unit", "entry", "expect", "snapshot"}
+	anyTest    = []string{"env", "inputs", "fail", "message"}
 	allFields  = slices.Concat(facts, renderings, anyTest)
 
 	expectFields = []string{"apiVersion", "kind", "name", "namespace", "count", "absent", "match", "fields"}
@@ -137,7 +139,9 @@ func (r *reader) combination(s *spec, v lang.Value) {
 		r.fail(s.fields[fact[0]].Pos, "write {holds: BOOL}, {got: X, want: Y} or {value: X, fail: REGEXP}", "%s do not make a test", strings.ReplaceAll(shape, "+", ", "))
 	case s.has("fail") && (s.has("expect") || s.has("snapshot")):
 		r.fail(s.fields["fail"].Pos, "make two tests of it", "what must fail has no documents to look at")
-	case shape == "" && len(rendering) == 0 && !s.has("inputs") && !s.has("fail"):
+	case s.has("unit") && s.has("entry"):
+		r.fail(s.fields["entry"].Pos, "leave out one", "a test renders either a unit or an entry")
+	case shape == "" && len(rendering) == 0 && !s.has("inputs") && !s.has("env") && !s.has("fail"):
 		r.fail(v.Pos, `write {got: X, want: Y}, {holds: BOOL} or {expect: [...]}`, "the test has only a message")
 	}
 }
@@ -150,8 +154,12 @@ func (r *reader) field(s *spec, f lang.Field, name string) {
 		s.message = r.text(f)
 	case "holds":
 		s.holds = &v
+	case "env":
+		s.env = r.text(f)
 	case "entry":
 		s.entry = r.text(f)
+	case "unit":
+		s.units = []string{r.text(f)}
 	case "fail":
 		re, err := regexp.Compile(r.text(f))
 		if err != nil {

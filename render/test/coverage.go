@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/render"
 )
 
 // Coverage is what the tests, and rendering every environment, used of the
@@ -54,11 +56,11 @@ func percent(hit, total int) float64 {
 // cover renders the environments too, and adds up what was used.
 func (r *runner) cover(ctx context.Context, report *Report) error {
 	c := &Coverage{Kinds: map[lang.PointKind]KindCount{}, Files: []CoveredFile{}}
-	programs := r.environments(c)
-	skipped := make([]diag.List, len(programs))
-	err := r.each(ctx, len(programs), func(i int) error {
-		if _, err := r.render(ctx, programs[i]); err != nil {
-			skipped[i] = r.relocate(diag.From(err), programs[i].module.dir)
+	targets := r.environments(c)
+	skipped := make([]diag.List, len(targets))
+	err := r.each(ctx, len(targets), func(i int) error {
+		if _, err := r.renderTarget(ctx, targets[i].project, targets[i].Target); err != nil {
+			skipped[i] = r.relocate(diag.From(err), targets[i].module.dir)
 		}
 		return nil
 	})
@@ -79,27 +81,36 @@ func (r *runner) cover(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// environments are the programs of the projects that have tests, with their own
-// inputs.
-func (r *runner) environments(c *Coverage) []program {
-	var programs []program
+// projectTarget is a program of a project.
+type projectTarget struct {
+	*project
+	render.Target
+}
+
+// environments are all programs of the projects that have tests, in all of
+// their environments.
+func (r *runner) environments(c *Coverage) []projectTarget {
+	var all []projectTarget
 	for _, p := range r.projects.all() {
 		if !p.file {
 			continue
 		}
-		m, err := r.module(p.root)
+		dir, err := fs.Sub(p.module.fs, p.below)
 		if err != nil {
 			c.Skipped = append(c.Skipped, diag.From(err)...)
 			continue
 		}
-		entry, err := m.relative(filepath.Join(p.dir, filepath.FromSlash(p.Entry)))
+		targets, err := p.Targets(dir, render.Select{Environments: []string{"all"}})
 		if err != nil {
-			c.Skipped = append(c.Skipped, diag.From(err)...)
+			c.Skipped = append(c.Skipped, r.relocate(diag.From(err), p.dir)...)
 			continue
 		}
-		programs = append(programs, program{module: m, entry: entry, inputs: p.inputs(), namespace: p.Namespace})
+		p.offerImages(targets)
+		for _, t := range targets {
+			all = append(all, projectTarget{p, t})
+		}
 	}
-	return programs
+	return all
 }
 
 // add takes in the coverage of a file.

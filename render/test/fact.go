@@ -11,9 +11,13 @@ import (
 
 // fact checks a test of values. The problems name files for people.
 func (r *runner) fact(ctx context.Context, c *testCase) diag.List {
-	result, err := r.evaluate(ctx, c.suite, c.spec.inputs)
+	root := c.suite.project.module.dir
+	if problems := c.environment(); problems != nil {
+		return r.relocate(problems, root)
+	}
+	result, err := r.evaluate(ctx, c.suite, c.spec.env, c.spec.inputs)
 	if err != nil {
-		return r.relocate(diag.From(err), c.suite.module.dir)
+		return r.relocate(diag.From(err), root)
 	}
 	var problems diag.List
 	failed := map[string]diag.List{}
@@ -35,7 +39,7 @@ func (r *runner) fact(ctx context.Context, c *testCase) diag.List {
 	default:
 		problems = c.check(test)
 	}
-	return r.relocate(problems, c.suite.module.dir)
+	return r.relocate(problems, root)
 }
 
 // check compares the values of a test.

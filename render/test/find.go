@@ -16,9 +16,6 @@ import (
 // maxWalk bounds how many files and directories are looked at.
 const maxWalk = 200_000
 
-// snapshotsSuffix is what a test file's directory of snapshots ends in.
-const snapshotsSuffix = ".snapshots"
-
 // found is what a directory holds, as absolute paths in order.
 type found struct {
 	tests     []string
@@ -68,7 +65,7 @@ func walk(top string) (found, error) {
 		switch name := d.Name(); {
 		case d.IsDir() && path != top && skipped(name):
 			return filepath.SkipDir
-		case d.IsDir() && path != top && strings.HasSuffix(name, snapshotsSuffix):
+		case d.IsDir() && path != top && strings.HasSuffix(name, lang.SnapshotsSuffix):
 			f.snapshots = append(f.snapshots, path)
 			return filepath.SkipDir
 		case !d.IsDir() && lang.IsTest(name) && !skipped(name):

@@ -78,7 +78,7 @@ func (r *runner) report(suites []*suite) *Report {
 			report.Failed++
 		}
 		for _, c := range s.cases {
-			f.Cases = append(f.Cases, Case{Name: c.name, Pos: r.place(c.pos, s.module.dir), Outcome: c.Outcome})
+			f.Cases = append(f.Cases, Case{Name: c.name, Pos: r.place(c.pos, s.project.module.dir), Outcome: c.Outcome})
 			if c.Status == Failed {
 				report.Failed++
 			} else {

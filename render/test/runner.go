@@ -26,7 +26,8 @@ type runner struct {
 
 	modules     once[*module]
 	projects    once[*project]
-	renderings  once[*render.Bundle]
+	renderings  once[*render.Bundle] // of one program
+	bundles     once[*render.Bundle] // checked, of the programs of a test
 	evaluations atomic.Int64
 
 	mu       sync.Mutex
@@ -36,6 +37,7 @@ type runner struct {
 
 // module is a module root that programs are evaluated in.
 type module struct {
+	key        string
 	dir        string
 	root       *os.Root
 	fs         fs.FS
@@ -73,17 +75,18 @@ func (r *runner) close() {
 	}
 }
 
-// module opens a module root, once.
-func (r *runner) module(dir string) (*module, error) {
-	return r.modules.do(dir, func() (*module, error) {
+// module opens a module root for programs with limits, once.
+func (r *runner) module(dir string, limits render.Limits) (*module, error) {
+	key := fmt.Sprintf("%s %d %d", dir, limits.Time, limits.Memory)
+	return r.modules.do(key, func() (*module, error) {
 		root, err := os.OpenRoot(dir)
 		if err != nil {
 			return nil, fmt.Errorf("open the module root: %w", err)
 		}
-		m := &module{dir: dir, root: root, fs: root.FS(), evaluators: map[render.Language]lang.Evaluator{}}
+		m := &module{key: key, dir: dir, root: root, fs: root.FS(), evaluators: map[render.Language]lang.Evaluator{}}
 		inner := render.FrontEnds()
 		if r.Evaluators != nil {
-			inner = r.Evaluators(dir)
+			inner = r.Evaluators(dir, limits)
 		}
 		for l, e := range inner {
 			m.evaluators[l] = counted{e, r, dir}

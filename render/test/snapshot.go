@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render"
 )
 
 // golden is the file that holds a test's snapshot.
 func (c *testCase) golden() string {
-	return filepath.Join(c.suite.file+snapshotsSuffix, c.spec.snapshot+".yaml")
+	return filepath.Join(c.suite.file+lang.SnapshotsSuffix, c.spec.snapshot+".yaml")
 }
 
 // snapshot compares a bundle with the test's golden file, or writes that.
@@ -25,7 +26,7 @@ func (r *runner) snapshot(c *testCase, b *render.Bundle) diag.List {
 	got := b.YAML()
 	want, err := os.ReadFile(file)
 	missing := errors.Is(err, fs.ErrNotExist)
-	pos := r.place(c.spec.fields["snapshot"].Pos, c.suite.module.dir)
+	pos := r.place(c.spec.fields["snapshot"].Pos, c.suite.project.module.dir)
 	switch {
 	case err != nil && !missing:
 		return c.problem("TEST005", pos, "", "%s", err)
@@ -72,12 +73,12 @@ func (r *runner) tidySnapshots(report *Report, suites []*suite, dirs []string) e
 				unknown[s.file] = true // it may have one, if it could be read
 			}
 		}
-		if own := s.file + snapshotsSuffix; !slices.Contains(dirs, own) {
+		if own := s.file + lang.SnapshotsSuffix; !slices.Contains(dirs, own) {
 			dirs = append(dirs, own)
 		}
 	}
 	for _, dir := range dirs {
-		if unknown[strings.TrimSuffix(dir, snapshotsSuffix)] {
+		if unknown[strings.TrimSuffix(dir, lang.SnapshotsSuffix)] {
 			continue
 		}
 		entries, err := os.ReadDir(dir)

@@ -3,6 +3,7 @@ package test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,6 @@ import (
 type suite struct {
 	file    string // absolute
 	name    string // as shown
-	module  *module
 	entry   string // relative to the module root
 	project *project
 
@@ -34,37 +34,39 @@ func (r *runner) load(ctx context.Context, file string) (*suite, error) {
 	defer func() { s.seconds = time.Since(start).Seconds() }()
 	p, err := r.projectOf(filepath.Dir(file))
 	if err != nil {
-		s.problems = r.relocate(diag.From(err), filepath.Dir(file))
-		return s, nil
+		if d, ok := errors.AsType[diagnosed](err); ok {
+			s.problems = d.List
+			return s, nil
+		}
+		return nil, err
 	}
 	s.project = p
-	if s.module, err = r.module(p.root); err != nil {
+	if s.entry, err = p.module.relative(file); err != nil {
 		return nil, err
 	}
-	if s.entry, err = s.module.relative(file); err != nil {
-		return nil, err
-	}
-	result, err := r.evaluate(ctx, s, nil)
+	result, err := r.evaluate(ctx, s, "", nil)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		s.problems = r.relocate(diag.From(err), s.module.dir)
+		s.problems = r.relocate(diag.From(err), p.module.dir)
 		return s, nil
 	}
 	s.read(r, result)
 	return s, nil
 }
 
-// evaluate evaluates a test file with inputs, once.
-func (r *runner) evaluate(ctx context.Context, s *suite, inputs map[string]string) (*lang.Result, error) {
-	return s.evaluations.do(lang.DigestReads(nil, inputs), func() (*lang.Result, error) {
+// evaluate evaluates a test file in an environment, or none, and with inputs,
+// once.
+func (r *runner) evaluate(ctx context.Context, s *suite, environment string, inputs map[string]string) (*lang.Result, error) {
+	m := s.project.module
+	return s.evaluations.do(environment+"\x00"+lang.DigestReads(nil, inputs), func() (*lang.Result, error) {
 		language := render.CUE
 		if strings.HasSuffix(s.file, ".jsonnet") {
 			language = render.Jsonnet
 		}
-		return s.module.evaluators[language].Eval(ctx, lang.Program{
-			FS: s.module.fs, Entry: s.entry, Inputs: inputs, Library: r.library, Tests: true,
+		return m.evaluators[language].Eval(ctx, lang.Program{
+			FS: m.fs, Entry: s.entry, Inputs: inputs, Offers: s.project.offers(environment), Library: r.library, Tests: true,
 		})
 	})
 }
@@ -72,7 +74,7 @@ func (r *runner) evaluate(ctx context.Context, s *suite, inputs map[string]strin
 // read makes cases of the evaluated tests.
 func (s *suite) read(r *runner, result *lang.Result) {
 	if result.Value.Kind != lang.Object {
-		s.problems = r.relocate(diag.Errorf(result.Value.Pos, "TEST002", "%s is an object of tests by name, not %s", lang.TestsField, describe(result.Value)), s.module.dir)
+		s.problems = r.relocate(diag.Errorf(result.Value.Pos, "TEST002", "%s is an object of tests by name, not %s", lang.TestsField, describe(result.Value)), s.project.module.dir)
 		return
 	}
 	snapshots := map[string]string{}
@@ -91,7 +93,7 @@ func (s *suite) read(r *runner, result *lang.Result) {
 			problems = diag.Errorf(c.spec.fields["snapshot"].Pos, "TEST002", "the test %q has the same snapshot, %s", other, c.spec.snapshot)
 		}
 		snapshots[c.spec.snapshot] = c.name
-		c.fail(r.relocate(problems, s.module.dir))
+		c.fail(r.relocate(problems, s.project.module.dir))
 	}
 	// As written, not by name as the value has them.
 	slices.SortStableFunc(s.cases, func(a, b *testCase) int {

@@ -10,14 +10,22 @@
 //	{value: X, fail: "REGEXP"}             a value that cannot be evaluated
 //	{expect: [...], snapshot: true, ...}   a rendering
 //
-// Any test may have a message, shown when it fails, and inputs, an object of
-// the parameters that the program sees while it is evaluated.
+// Any test may have a message, shown when it fails; inputs, an object of the
+// parameters that the program or the test file sees while it is evaluated; and
+// env, the environment of writ.yaml whose inputs are offered. Images that
+// writ.yaml builds have a made-up reference, NAME/IMAGE:test, unless the test
+// gives another.
 //
-// A rendering evaluates and checks a program as "writ render" does, then looks
-// at its documents. The program is that of the test file's directory, or what
-// entry names, a file or directory relative to the test file. Its inputs are
-// those of writ.yaml and then those of the test; images that writ.yaml builds
-// and no test gives have a made-up reference. Then:
+// A rendering evaluates and checks programs as "writ render" does, then looks at
+// their documents. Which programs:
+//
+//	unit: "web"        the unit of writ.yaml, or those whose names match
+//	entry: "a.cue"     a file or directory, relative to the test file
+//	neither            the unit that is the test file's directory, or is called
+//	                   as the test file without _test; in the directory of
+//	                   writ.yaml all units; else the directory is the program
+//
+// Then:
 //
 //	fail: "REGEXP"     it must fail with a message that matches
 //	snapshot: true     the documents must be those in the golden file
@@ -31,9 +39,9 @@
 //	                                       more, lists are as long, null is absent
 //	   fields: {".spec.x[name=a].y": V}}   the same by path
 //
-// All other fields are errors. A rendering that only has inputs says that the
-// program renders. Programs are evaluated once for each set of inputs, however
-// many tests look at the result, and so is each test file.
+// All other fields are errors. A rendering that only has inputs or an env says
+// that the program renders. Programs are evaluated once for each set of inputs,
+// however many tests look at the result, and so is each test file.
 //
 // For example, in CUE, in the package under test:
 //
@@ -93,8 +101,9 @@ type Options struct {
 	Cover bool
 	// Check is how rendered documents are checked.
 	Check check.Options
-	// Evaluators make those of a module root; nil means in this process.
-	Evaluators func(root string) map[render.Language]lang.Evaluator
+	// Evaluators make those of a module root; nil means in this process, and
+	// without limits.
+	Evaluators func(root string, l render.Limits) map[render.Language]lang.Evaluator
 }
 
 // Run runs the tests. The error is about running them at all; tests that fail

@@ -51,7 +51,7 @@ func (c counting) Eval(ctx context.Context, p lang.Program) (*lang.Result, error
 	return c.Evaluator.Eval(ctx, p)
 }
 
-func (c *counter) evaluators(string) map[render.Language]lang.Evaluator {
+func (c *counter) evaluators(string, render.Limits) map[render.Language]lang.Evaluator {
 	out := map[render.Language]lang.Evaluator{}
 	for l, e := range render.FrontEnds() {
 		out[l] = counting{e, c}

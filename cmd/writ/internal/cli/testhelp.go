@@ -10,9 +10,11 @@ field "tests"; its members are the tests, by name:
     "ports differ":   {holds: web.port != api.port, message: "both listen on one port"}
     // a value that must not evaluate, with a message that matches
     "needs a name":   {value: #App & {name: ""}, fail: "MinRunes"}
-    // a rendering of the program beside the test file, or of entry: "FILE"
+    // a rendering of the unit or program beside the test file, or of another:
+    // unit: "NAME", or entry: "FILE" relative to the test file
     "production": {
-      inputs: {env: "prod"}
+      env: "prod"                // an environment of writ.yaml
+      inputs: {image_web: "web:1"}
       expect: [
         {kind: "Deployment", name: "web", match: {spec: {replicas: 2}}},
         {kind: "Service", count: 3},
