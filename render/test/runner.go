@@ -42,6 +42,7 @@ type module struct {
 	root       *os.Root
 	fs         fs.FS
 	evaluators map[render.Language]lang.Evaluator
+	stop       func()
 }
 
 func (m *module) relative(file string) (string, error) {
@@ -71,6 +72,7 @@ func newRunner(o Options) (*runner, error) {
 
 func (r *runner) close() {
 	for _, m := range r.modules.all() {
+		m.stop()
 		m.root.Close()
 	}
 }
@@ -83,10 +85,13 @@ func (r *runner) module(dir string, limits render.Limits) (*module, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open the module root: %w", err)
 		}
-		m := &module{key: key, dir: dir, root: root, fs: root.FS(), evaluators: map[render.Language]lang.Evaluator{}}
+		m := &module{key: key, dir: dir, root: root, fs: root.FS(), evaluators: map[render.Language]lang.Evaluator{}, stop: func() {}}
 		inner := render.FrontEnds()
 		if r.Evaluators != nil {
-			inner = r.Evaluators(dir, limits)
+			if inner, m.stop, err = r.Evaluators(dir, limits); err != nil {
+				root.Close()
+				return nil, err
+			}
 		}
 		for l, e := range inner {
 			m.evaluators[l] = counted{e, r, dir}

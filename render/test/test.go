@@ -101,9 +101,9 @@ type Options struct {
 	Cover bool
 	// Check is how rendered documents are checked.
 	Check check.Options
-	// Evaluators make those of a module root; nil means in this process, and
-	// without limits.
-	Evaluators func(root string, l render.Limits) map[render.Language]lang.Evaluator
+	// Evaluators make those of a module root, which are used until stop; nil
+	// means in this process, and without limits.
+	Evaluators func(root string, l render.Limits) (byLanguage map[render.Language]lang.Evaluator, stop func(), err error)
 }
 
 // Run runs the tests. The error is about running them at all; tests that fail

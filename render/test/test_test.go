@@ -51,12 +51,12 @@ func (c counting) Eval(ctx context.Context, p lang.Program) (*lang.Result, error
 	return c.Evaluator.Eval(ctx, p)
 }
 
-func (c *counter) evaluators(string, render.Limits) map[render.Language]lang.Evaluator {
+func (c *counter) evaluators(string, render.Limits) (map[render.Language]lang.Evaluator, func(), error) {
 	out := map[render.Language]lang.Evaluator{}
 	for l, e := range render.FrontEnds() {
 		out[l] = counting{e, c}
 	}
-	return out
+	return out, func() {}, nil
 }
 
 // thousand is a project with a thousand facts in each language, and as many
