@@ -26,6 +26,8 @@ cluster/object:
 cluster/api: cluster/object
 cluster/access: cluster/api cluster/object
 cluster/admission: cluster/api cluster/object
+cluster/expression:
+cluster/structural: cluster/expression cluster/api
 cluster/store: cluster/object
 cluster/store/proposertest: cluster/store cluster/object
 cluster/consensus: cluster/store
@@ -45,6 +47,8 @@ cluster/controllers/dependency: cluster/controller cluster/access cluster/api cl
 cluster/scheduler: cluster/controller cluster/api cluster/object
 cluster/server: cluster/consensus cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
 render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object cluster/api
+render/schema: cluster/structural cluster/expression cluster/api cluster/object
+render/schema/gen:
 render/check: render lang lang/diag cluster/object cluster/api cluster/admission cluster/access
 render/test: render render/check lang lang/diag stdlib cluster/api
 apply/diff: cluster/object cluster/api
@@ -71,6 +75,7 @@ examples/guestbook/web:
 // only names the one package that may import each heavy dependency.
 var only = map[string]string{
 	"cuelang.org/go":                          "lang/cue",
+	"github.com/google/cel-go":                "cluster/expression",
 	"github.com/google/go-containerregistry":  "nodeagent/image",
 	"github.com/google/go-jsonnet":            "lang/jsonnet",
 	"github.com/google/nftables":              "nodeagent/network",

@@ -1,0 +1,166 @@
+package structural
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/expression"
+)
+
+// maxObjectCost is what the rules may cost for one object, all together, as in
+// Kubernetes.
+const maxObjectCost = 10_000_000
+
+// Rule is an entry of x-kubernetes-validations. The value that it is about is
+// the variable self.
+type Rule struct {
+	Message string
+	Reason  string
+	// FieldPath is the field at fault, relative to self: ".spec.replicas".
+	FieldPath string
+
+	rule, messageExpression *expression.Program
+}
+
+// rules reads the rules of a schema, whose other parts are read already, and
+// compiles them.
+func (p *parser) rules(s *Schema, m map[string]any, at string) {
+	entries := list(m["x-kubernetes-validations"])
+	if len(entries) == 0 {
+		return
+	}
+	s.self = typeOf(s, "object")
+	if s.self == nil {
+		p.fail(api.FieldPath(at, "x-kubernetes-validations"), "", "a value of no known type can have no rules")
+		return
+	}
+	for i, e := range entries {
+		entry, ok := e.(map[string]any)
+		if !ok {
+			continue // the schema of schemas says so
+		}
+		here := api.IndexPath(api.FieldPath(at, "x-kubernetes-validations"), i)
+		if r, ok := p.rule(entry, s.self, here); ok {
+			s.Rules = append(s.Rules, r)
+		}
+	}
+}
+
+// rule reads one rule; false means that there is nothing to evaluate.
+func (p *parser) rule(m map[string]any, self *expression.Type, at string) (Rule, bool) {
+	r := Rule{Message: strings.TrimSpace(text(m["message"])), Reason: text(m["reason"]), FieldPath: text(m["fieldPath"])}
+	variables := []expression.Variable{{Name: "self", Type: self}, {Name: "oldSelf", Type: self}}
+	program, ok := p.compile(text(m["rule"]), at+".rule", variables, expression.BoolType)
+	if !ok {
+		return r, false
+	}
+	r.rule = program
+	if message := text(m["messageExpression"]); message != "" {
+		r.messageExpression, _ = p.compile(message, at+".messageExpression", variables, expression.StringType)
+	}
+	if r.Message == "" {
+		r.Message = "does not satisfy the rule: " + strings.Join(strings.Fields(text(m["rule"])), " ")
+	}
+	// A rule about a change has nothing to say about an object that is new.
+	return r, !program.Uses("oldSelf")
+}
+
+func (p *parser) compile(expr, at string, variables []expression.Variable, result *expression.Type) (*expression.Program, bool) {
+	program, err := expression.Compile(expr, expression.Options{Variables: variables, Result: result})
+	if err == nil {
+		return program, true
+	}
+	var list expression.Errors
+	if !errors.As(err, &list) {
+		p.fail(at, "", "%v", err)
+		return nil, false
+	}
+	e := list[0]
+	where := fmt.Sprintf("column %d", e.Column)
+	if strings.Contains(expr, "\n") {
+		where = fmt.Sprintf("line %d, column %d", e.Line, e.Column)
+	}
+	p.fail(at, "", "%s of the expression: %s", where, e.Message)
+	return nil, false
+}
+
+// Evaluate reports which of the schema's rules v breaks. v must have passed
+// Validate and have its defaults. An error means that ctx ended.
+func (s *Schema) Evaluate(ctx context.Context, v any) ([]api.Problem, error) {
+	e := evaluator{ctx: ctx, meter: expression.Meter{Limit: maxObjectCost}}
+	e.value(s, "", v, 0)
+	return e.problems, e.err
+}
+
+type evaluator struct {
+	ctx      context.Context
+	meter    expression.Meter
+	problems []api.Problem
+	err      error
+}
+
+func (e *evaluator) value(s *Schema, at string, v any, depth int) {
+	if v == nil || e.err != nil || depth > maxValueDepth || len(e.problems) >= maxProblems {
+		return
+	}
+	if len(s.Rules) > 0 {
+		e.rules(s, at, v)
+	}
+	switch x := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			if f := s.Property(key); f != nil && f.ruled(nil) {
+				e.value(f, api.FieldPath(at, key), x[key], depth+1)
+			}
+		}
+	case []any:
+		if s.Items == nil || !s.Items.ruled(nil) {
+			return
+		}
+		for i, item := range x {
+			e.value(s.Items, api.IndexPath(at, i), item, depth+1)
+		}
+	}
+}
+
+// maxValueDepth bounds how deep rules are looked for.
+const maxValueDepth = 1000
+
+func (e *evaluator) rules(s *Schema, at string, v any) {
+	values := map[string]any{"self": s.self.Value(v)}
+	for _, r := range s.Rules {
+		ok, err := r.rule.Bool(e.ctx, values, &e.meter)
+		switch {
+		case e.ctx.Err() != nil:
+			e.err = e.ctx.Err()
+			return
+		case err != nil:
+			e.add(at+r.FieldPath, "the rule cannot be evaluated: %v", err)
+		case !ok:
+			e.add(at+r.FieldPath, "%s", e.message(r, values))
+		}
+	}
+}
+
+func (e *evaluator) message(r Rule, values map[string]any) string {
+	if r.messageExpression != nil {
+		if text, err := r.messageExpression.Text(e.ctx, values, &e.meter); err == nil {
+			if text = strings.TrimSpace(text); text != "" && !strings.Contains(text, "\n") {
+				return text
+			}
+		}
+	}
+	return r.Message
+}
+
+func (e *evaluator) add(at, format string, args ...any) {
+	e.problems = append(e.problems, api.Problem{Code: CodeRule, Path: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// CodeRule is the code of a broken rule of a CustomResourceDefinition.
+const CodeRule = "Rule"
