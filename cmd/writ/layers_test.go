@@ -51,6 +51,7 @@ render/schema: cluster/structural cluster/expression cluster/api cluster/object
 render/schema/gen:
 render/check: render lang lang/diag cluster/object cluster/api cluster/admission cluster/access
 render/test: render render/check lang lang/diag stdlib cluster/api
+render/rendertest: render render/check render/test lang lang/diag
 apply/diff: cluster/object cluster/api
 apply/converge: cluster/object cluster/api
 apply: render lang/diag apply/diff apply/converge cluster/api cluster/object

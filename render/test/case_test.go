@@ -41,10 +41,10 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var differ []string
-			for _, d := range compare(parse(t, c.got), parse(t, c.want), c.partial).found {
-				differ = append(differ, d.path+" "+d.text)
-				if strings.Contains(d.text, "another text") && !strings.Contains(d.lines, "-c\n+b") {
-					t.Errorf("the lines are %q", d.lines)
+			for _, d := range Compare(parse(t, c.got), parse(t, c.want), c.partial).Differences {
+				differ = append(differ, d.Path+" "+d.Text)
+				if strings.Contains(d.Text, "another text") && !strings.Contains(d.Lines, "-c\n+b") {
+					t.Errorf("the lines are %q", d.Lines)
 				}
 			}
 			if d := cmp.Diff(c.differ, differ); d != "" {
@@ -57,9 +57,9 @@ func TestCompare(t *testing.T) {
 func TestCompareIsBounded(t *testing.T) {
 	got := parse(t, "["+strings.Repeat("1,", 999)+"1]")
 	want := parse(t, "["+strings.Repeat("2,", 999)+"2]")
-	c := compare(got, want, false)
-	if len(c.found) != maxDifferences || c.more != 1000-maxDifferences {
-		t.Errorf("%d differences and %d more", len(c.found), c.more)
+	c := Compare(got, want, false)
+	if len(c.Differences) != maxDifferences || c.More != 1000-maxDifferences {
+		t.Errorf("%d differences and %d more", len(c.Differences), c.More)
 	}
 	long := parse(t, `"`+strings.Repeat("é", 1000)+`"`)
 	if text := short(long); len(text) > maxShown+3 || !strings.HasSuffix(text, "é...") {

@@ -13,39 +13,45 @@ import (
 // maxDifferences bounds how many differences of two values are told.
 const maxDifferences = 20
 
-// difference is one place where two values differ. Where one of them has
-// nothing there, got or want is nil.
-type difference struct {
-	path      string
-	got, want *lang.Value
-	text      string
-	lines     string // of texts of several lines, how they differ
+// Difference is one place where two values differ.
+type Difference struct {
+	// Path is where, as lang.Value.At reads it.
+	Path string
+	// Got and Want are what is there; nil where one of the values has nothing.
+	Got, Want *lang.Value
+	// Text says how they differ: "is 1, want 2".
+	Text string
+	// Lines are how texts of several lines differ, in the form of diff -u.
+	Lines string
 }
 
-// comparison compares values. When it is partial, objects may have fields that
-// are not wanted, and null is wanted for a field that is absent.
-type comparison struct {
+// Comparison is where two values differ: at most twenty places, and how many
+// more there are.
+type Comparison struct {
+	Differences []Difference
+	More        int
+
 	partial bool
-	found   []difference
-	more    int
 }
 
-// compare tells where got is not want.
-func compare(got, want lang.Value, partial bool) *comparison {
-	c := &comparison{partial: partial}
+// Compare tells where got is not want. When partial, objects may have fields
+// that are not wanted, and null is wanted for a field that is absent; lists are
+// always compared whole.
+func Compare(got, want lang.Value, partial bool) *Comparison {
+	c := &Comparison{partial: partial}
 	c.value("", got, want)
 	return c
 }
 
-func (c *comparison) add(path string, got, want *lang.Value, format string, args ...any) {
-	if len(c.found) >= maxDifferences {
-		c.more++
+func (c *Comparison) add(path string, got, want *lang.Value, format string, args ...any) {
+	if len(c.Differences) >= maxDifferences {
+		c.More++
 		return
 	}
-	c.found = append(c.found, difference{path: path, got: got, want: want, text: fmt.Sprintf(format, args...)})
+	c.Differences = append(c.Differences, Difference{Path: path, Got: got, Want: want, Text: fmt.Sprintf(format, args...)})
 }
 
-func (c *comparison) value(path string, got, want lang.Value) {
+func (c *Comparison) value(path string, got, want lang.Value) {
 	switch {
 	case got.Kind != want.Kind:
 		c.add(path, &got, &want, "is %s, want %s", short(got), short(want))
@@ -56,15 +62,15 @@ func (c *comparison) value(path string, got, want lang.Value) {
 	case got.Text == want.Text:
 	case got.Kind == lang.String && strings.Contains(got.Text+want.Text, "\n"):
 		c.add(path, &got, &want, "is another text")
-		if c.more == 0 {
-			c.found[len(c.found)-1].lines = lines("want", want.Text, "got", got.Text)
+		if c.More == 0 {
+			c.Differences[len(c.Differences)-1].Lines = lines("want", want.Text, "got", got.Text)
 		}
 	default:
 		c.add(path, &got, &want, "is %s, want %s", short(got), short(want))
 	}
 }
 
-func (c *comparison) objects(path string, got, want lang.Value) {
+func (c *Comparison) objects(path string, got, want lang.Value) {
 	for _, w := range want.Fields {
 		g, ok := got.Field(w.Name)
 		at := lang.JoinField(path, w.Name)
@@ -87,7 +93,7 @@ func (c *comparison) objects(path string, got, want lang.Value) {
 	}
 }
 
-func (c *comparison) lists(path string, got, want lang.Value) {
+func (c *Comparison) lists(path string, got, want lang.Value) {
 	for i := range min(len(got.Items), len(want.Items)) {
 		c.value(lang.JoinIndex(path, i), got.Items[i], want.Items[i])
 	}

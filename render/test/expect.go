@@ -111,9 +111,9 @@ func (c *testCase) document(d render.Document, e expectation) diag.List {
 		problems = append(problems, p...)
 	}
 	if e.match != nil {
-		compared := compare(tree, *e.match, true)
-		for _, f := range compared.found {
-			add(f.path, f.want.Pos, f.text, f.lines)
+		compared := Compare(tree, *e.match, true)
+		for _, f := range compared.Differences {
+			add(f.Path, f.Want.Pos, f.Text, f.Lines)
 		}
 		problems = append(problems, c.more(compared, e.match.Pos)...)
 	}
@@ -128,13 +128,13 @@ func (c *testCase) document(d render.Document, e expectation) diag.List {
 		case !ok:
 			add(path, f.Value.Pos, "is missing, want "+short(f.Value), "")
 		default:
-			compared := compare(got, f.Value, false)
-			for _, x := range compared.found {
+			compared := Compare(got, f.Value, false)
+			for _, x := range compared.Differences {
 				pos := f.Value.Pos
-				if x.want != nil {
-					pos = x.want.Pos
+				if x.Want != nil {
+					pos = x.Want.Pos
 				}
-				add(path+x.path, pos, x.text, x.lines)
+				add(path+x.Path, pos, x.Text, x.Lines)
 			}
 			problems = append(problems, c.more(compared, f.Value.Pos)...)
 		}

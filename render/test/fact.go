@@ -59,27 +59,27 @@ func (c *testCase) check(test lang.Value) diag.List {
 	}
 	got, _ := test.Field("got")
 	want, _ := test.Field("want")
-	compared := compare(got, want, false)
+	compared := Compare(got, want, false)
 	var problems diag.List
-	for _, d := range compared.found {
-		p := c.problem("TEST003", want.Pos, "", "got%s %s", d.path, d.text)
-		if d.want != nil {
-			p[0].Pos = d.want.Pos
+	for _, d := range compared.Differences {
+		p := c.problem("TEST003", want.Pos, "", "got%s %s", d.Path, d.Text)
+		if d.Want != nil {
+			p[0].Pos = d.Want.Pos
 		}
-		if d.got != nil && d.got.Pos.Line > 0 && d.got.Pos != p[0].Pos {
-			p[0].Notes = append(p[0].Notes, diag.Note{Pos: d.got.Pos, Text: "what was got is from here"})
+		if d.Got != nil && d.Got.Pos.Line > 0 && d.Got.Pos != p[0].Pos {
+			p[0].Notes = append(p[0].Notes, diag.Note{Pos: d.Got.Pos, Text: "what was got is from here"})
 		}
-		note(&p[0], d.lines)
+		note(&p[0], d.Lines)
 		problems = append(problems, p...)
 	}
 	return append(problems, c.more(compared, want.Pos)...)
 }
 
-func (c *testCase) more(compared *comparison, pos diag.Position) diag.List {
-	if compared.more == 0 {
+func (c *testCase) more(compared *Comparison, pos diag.Position) diag.List {
+	if compared.More == 0 {
 		return nil
 	}
-	return c.problem("TEST003", pos, "", "and %d differences more", compared.more)
+	return c.problem("TEST003", pos, "", "and %d differences more", compared.More)
 }
 
 // problem is something wrong at pos, with the test's own message.
