@@ -21,6 +21,9 @@ type Coverage struct {
 	Total int                          `json:"total"`
 	Kinds map[lang.PointKind]KindCount `json:"kinds"`
 	Files []CoveredFile                `json:"files"`
+	// Unread are the files that no evaluation read: nothing in them is used, and
+	// nothing in them is counted.
+	Unread []string `json:"unread,omitempty"`
 	// Skipped is why programs could not be rendered in some environment.
 	Skipped diag.List `json:"skipped,omitempty"`
 }
@@ -53,8 +56,9 @@ func percent(hit, total int) float64 {
 	return 100 * float64(hit) / float64(total)
 }
 
-// cover renders the environments too, and adds up what was used.
-func (r *runner) cover(ctx context.Context, report *Report) error {
+// cover renders the environments too, and adds up what was used of the programs
+// and others.
+func (r *runner) cover(ctx context.Context, report *Report, programs []string) error {
 	c := &Coverage{Kinds: map[lang.PointKind]KindCount{}, Files: []CoveredFile{}}
 	targets := r.environments(c)
 	skipped := make([]diag.List, len(targets))
@@ -68,11 +72,18 @@ func (r *runner) cover(ctx context.Context, report *Report) error {
 		return err
 	}
 	c.Skipped = bounded(append(c.Skipped, slices.Concat(skipped...)...))
+	read := map[string]bool{}
 	for root, coverage := range r.coverage {
 		for _, f := range coverage {
+			read[filepath.Join(root, filepath.FromSlash(f.File))] = true
 			if err := c.add(r, root, f); err != nil {
 				return err
 			}
+		}
+	}
+	for _, file := range programs {
+		if !read[file] {
+			c.Unread = append(c.Unread, r.show(file))
 		}
 	}
 	slices.SortFunc(c.Files, func(a, b CoveredFile) int { return cmp.Compare(a.File, b.File) })

@@ -19,6 +19,7 @@ const maxWalk = 200_000
 // found is what a directory holds, as absolute paths in order.
 type found struct {
 	tests     []string
+	programs  []string // files that coverage counts, if they are read
 	snapshots []string // directories
 }
 
@@ -70,6 +71,8 @@ func walk(top string) (found, error) {
 			return filepath.SkipDir
 		case !d.IsDir() && lang.IsTest(name) && !skipped(name):
 			f.tests = append(f.tests, path)
+		case !d.IsDir() && !skipped(name) && slices.Contains([]string{".cue", ".jsonnet", ".libsonnet"}, filepath.Ext(name)):
+			f.programs = append(f.programs, path)
 		}
 		return nil
 	})

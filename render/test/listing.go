@@ -70,6 +70,9 @@ func (c *Coverage) WriteText(w io.Writer) error {
 		}
 		b.WriteByte('\n')
 	}
+	for _, name := range c.Unread {
+		fmt.Fprintf(&b, "%s  never read\n", name)
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -149,7 +152,8 @@ func (c *Coverage) WriteHTML(w io.Writer) error {
 		Hit, Total int
 		Kinds      []kind
 		Files      []file
-	}{Percent: fmt.Sprintf("%.1f%%", c.Percent()), Hit: c.Hit, Total: c.Total}
+		Unread     []string
+	}{Unread: c.Unread, Percent: fmt.Sprintf("%.1f%%", c.Percent()), Hit: c.Hit, Total: c.Total}
 	for _, k := range kinds {
 		if n := c.Kinds[k]; n.Total > 0 {
 			page.Kinds = append(page.Kinds, kind{k, n.Hit, n.Total})
@@ -189,6 +193,7 @@ pre.n { color: var(--dim); text-align: right; border-right: 1px solid var(--line
 <table>
 <tr><th>File<th>Used<th>Points
 {{range $i, $f := .Files}}<tr><td><a href="#f{{$i}}">{{$f.Name}}</a><td class="n">{{$f.Percent}}<td class="n">{{$f.Hit}}/{{$f.Total}}
+{{end}}{{range .Unread}}<tr><td>{{.}}<td class="n miss">never read<td>
 {{end}}</table>
 {{range $i, $f := .Files}}<h2 id="f{{$i}}">{{$f.Name}} <small>{{$f.Percent}}</small></h2>
 <div class="source"><pre class="n">{{$f.Lines}}</pre><pre>{{range $f.Spans}}{{if .Class}}<span class="{{.Class}}" title="{{.Title}}">{{.Text}}</span>{{else}}{{.Text}}{{end}}{{end}}</pre></div>

@@ -94,6 +94,9 @@ func (c *Coverage) print(b *bytes.Buffer) {
 		}
 		b.WriteByte('\n')
 	}
+	for _, name := range c.Unread {
+		fmt.Fprintf(b, "  unread  %s\n", name)
+	}
 	for _, d := range c.Skipped {
 		fmt.Fprintf(b, "  not rendered, so not counted: %s\n", d.Error())
 	}

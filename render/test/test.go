@@ -143,7 +143,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Cover {
-		if err := r.cover(ctx, report); err != nil {
+		if err := r.cover(ctx, report, found.programs); err != nil {
 			return nil, err
 		}
 	}
