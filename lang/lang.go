@@ -42,7 +42,8 @@ type Program struct {
 // Read is one file that an evaluation looked at. SHA256 is lower-case hex; it
 // is empty for a file that was looked for and could not be read, because its
 // appearing would change the result. A File that ends in "/" is a directory
-// that was listed; its digest is over the names in it. Files of the library
+// that was listed; its digest is over the names in it. One whose last element
+// starts with "*" is the names in a directory that end so. Files of the library
 // start with LibraryPrefix.
 type Read struct {
 	File   string `json:"file"`

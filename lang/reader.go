@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ type Reader struct {
 	mu    sync.Mutex
 	files map[string]file
 	dirs  map[string]listing
+	names map[string]names // by directory and "*" and extension
 	total int
 }
 
@@ -50,6 +52,11 @@ type listing struct {
 	err     error
 }
 
+type names struct {
+	names []string
+	err   error
+}
+
 // NewReader makes a Reader of a program's files.
 func NewReader(p Program) *Reader {
 	return &Reader{
@@ -57,6 +64,7 @@ func NewReader(p Program) *Reader {
 		library: p.Library,
 		files:   map[string]file{},
 		dirs:    map[string]listing{},
+		names:   map[string]names{},
 	}
 }
 
@@ -108,7 +116,7 @@ func (r *Reader) ReadFile(name string) ([]byte, error) {
 }
 
 func (r *Reader) full(name string) error {
-	if len(r.files)+len(r.dirs) < MaxFiles {
+	if len(r.files)+len(r.dirs)+len(r.names) < MaxFiles {
 		return nil
 	}
 	return &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("the program reads more than %d files", MaxFiles)}
@@ -167,6 +175,70 @@ func (r *Reader) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, outside(err)
 }
 
+// ReadNames lists the files in a directory whose names end in ext, such as
+// ".cue", sorted. Nothing else in the directory can make a difference, so
+// nothing else is recorded.
+func (r *Reader) ReadNames(dir, ext string) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := path.Join(dir, "*"+ext)
+	if n, ok := r.names[key]; ok {
+		return n.names, n.err
+	}
+	if err := r.full(dir); err != nil {
+		return nil, err
+	}
+	fsys, inner, err := r.locate("readdir", dir)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readNames(fsys, inner, ext)
+	r.names[key] = names{found, outside(err)}
+	return found, outside(err)
+}
+
+// maxNames bounds a directory.
+const maxNames = 1_000_000
+
+// readNames asks for names only: to ask what each of them is would cost a call
+// of the system for every one.
+func readNames(fsys fs.FS, dir, ext string) ([]string, error) {
+	d, err := fsys.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	var all []string
+	if f, ok := d.(interface {
+		Readdirnames(n int) ([]string, error)
+	}); ok {
+		if all, err = f.Readdirnames(maxNames); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	} else {
+		var entries []fs.DirEntry
+		entries, err = fs.ReadDir(fsys, dir)
+		for _, e := range entries {
+			all = append(all, e.Name())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := []string{}
+	for _, name := range all {
+		if !strings.HasSuffix(name, ext) {
+			continue
+		}
+		if info, err := fs.Stat(fsys, path.Join(dir, name)); err == nil && info.IsDir() {
+			continue
+		}
+		found = append(found, name)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
 // Stat describes a file or directory. It does not count as reading: whoever
 // depends on the answer also reads or lists.
 func (r *Reader) Stat(name string) (fs.FileInfo, error) {
@@ -182,7 +254,7 @@ func (r *Reader) Stat(name string) (fs.FileInfo, error) {
 func (r *Reader) Reads() []Read {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	reads := make([]Read, 0, len(r.files)+len(r.dirs))
+	reads := make([]Read, 0, len(r.files)+len(r.dirs)+len(r.names))
 	for name, f := range r.files {
 		read := Read{File: name}
 		if f.err == nil {
@@ -197,6 +269,13 @@ func (r *Reader) Reads() []Read {
 		}
 		reads = append(reads, read)
 	}
+	for name, n := range r.names {
+		read := Read{File: name}
+		if n.err == nil {
+			read.SHA256 = digestNames(n.names)
+		}
+		reads = append(reads, read)
+	}
 	slices.SortFunc(reads, func(a, b Read) int { return cmp.Compare(a.File, b.File) })
 	return reads
 }
@@ -205,6 +284,27 @@ func (r *Reader) Reads() []Read {
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+func digestNames(names []string) string { return Digest([]byte(strings.Join(names, "\n"))) }
+
+// Again returns the digest that reading r anew has in module: what
+// Read.SHA256 would be now.
+func (r Read) Again(module, library fs.FS) string {
+	reader := NewReader(Program{FS: module, Library: library})
+	base := path.Base(r.File)
+	switch ext, pattern := strings.CutPrefix(base, "*"); {
+	case strings.HasSuffix(r.File, "/"):
+		_, _ = reader.ReadDir(strings.TrimSuffix(r.File, "/"))
+	case pattern:
+		_, _ = reader.ReadNames(path.Dir(r.File), ext)
+	default:
+		_, _ = reader.ReadFile(r.File)
+	}
+	if again := reader.Reads(); len(again) == 1 {
+		return again[0].SHA256
+	}
+	return ""
 }
 
 // digestListing is the digest of a directory: its names, those of directories

@@ -264,14 +264,13 @@ func onlyPackage(dir string, files []*ast.File) (string, error) {
 
 // directoryFiles parses the CUE files of a directory that belong to a program.
 func (l *loader) directoryFiles(dir string, in *inputs) ([]*ast.File, error) {
-	entries, err := l.reader.ReadDir(dir)
+	names, err := l.reader.ReadNames(dir, ".cue")
 	if err != nil {
 		return nil, lang.Failure(diag.Position{}, dir, err)
 	}
 	var files []*ast.File
-	for _, e := range entries {
-		name := e.Name()
-		if e.IsDir() || !strings.HasSuffix(name, ".cue") || name[0] == '_' || name[0] == '.' ||
+	for _, name := range names {
+		if name[0] == '_' || name[0] == '.' ||
 			strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_tool.cue") {
 			continue
 		}
