@@ -32,6 +32,8 @@ const maxRequest = 16 << 20
 // and when stdin ends, because an evaluator cannot be interrupted: call it only
 // in a process that does nothing else.
 func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map[string]lang.Evaluator, library fs.FS) error {
+	// Programs are short and memory is bounded anyway: collect seldom.
+	debug.SetGCPercent(400)
 	requests, broken := make(chan request), make(chan error, 1)
 	go func() {
 		in := bufio.NewReader(stdin)
@@ -67,7 +69,7 @@ func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map
 			a.Diagnostics = diag.From(err)
 		}
 		a.Spent = spent(r.Memory)
-		if err := errors.Join(writeMessage(out, a), out.Flush()); err != nil {
+		if err := errors.Join(writeResponse(out, a), out.Flush()); err != nil {
 			return fmt.Errorf("write evaluation: %w", err)
 		}
 	}

@@ -42,35 +42,73 @@ type response struct {
 	Spent bool `json:"spent,omitempty"`
 }
 
-// Requests and responses are JSON, each after its length in eight bytes.
+// Requests and responses are JSON, each after its length in eight bytes. After
+// a response comes the value of its result, if it has one, in binary form.
 
 func writeMessage(w io.Writer, v any) error {
-	var b bytes.Buffer
-	b.Write(make([]byte, 8))
-	if err := json.NewEncoder(&b).Encode(v); err != nil {
+	b, err := json.Marshal(v)
+	if err != nil {
 		return err
 	}
-	binary.BigEndian.PutUint64(b.Bytes(), uint64(b.Len()-8))
-	_, err := w.Write(b.Bytes())
+	return writeFrame(w, b)
+}
+
+func writeFrame(w io.Writer, b []byte) error {
+	if _, err := w.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b)))); err != nil {
+		return err
+	}
+	_, err := w.Write(b)
 	return err
 }
 
 var errTooLarge = errors.New("the message is too large")
 
 func readMessage(r io.Reader, limit uint64, v any) error {
-	var size [8]byte
-	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return err
-	}
-	n := binary.BigEndian.Uint64(size[:])
-	if n > limit {
-		return errTooLarge
-	}
-	b := make([]byte, n)
-	if _, err := io.ReadFull(r, b); err != nil {
+	b, err := readFrame(r, limit)
+	if err != nil {
 		return err
 	}
 	return json.Unmarshal(b, v)
+}
+
+func readFrame(r io.Reader, limit uint64) ([]byte, error) {
+	var size [8]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint64(size[:])
+	if n > limit {
+		return nil, errTooLarge
+	}
+	b := make([]byte, n)
+	_, err := io.ReadFull(r, b)
+	return b, err
+}
+
+func writeResponse(w io.Writer, a response) error {
+	if a.Result == nil {
+		return writeMessage(w, a)
+	}
+	rest := *a.Result
+	value := rest.Value.AppendBinary(nil)
+	rest.Value, a.Result = lang.Value{}, &rest
+	if err := writeMessage(w, a); err != nil {
+		return err
+	}
+	return writeFrame(w, value)
+}
+
+func readResponse(r io.Reader) (*response, error) {
+	var a response
+	if err := readMessage(r, MaxResult, &a); err != nil || a.Result == nil {
+		return &a, err
+	}
+	value, err := readFrame(r, MaxResult)
+	if err != nil {
+		return nil, err
+	}
+	a.Result.Value, err = lang.ParseBinary(value)
+	return &a, err
 }
 
 // process is one worker process. One goroutine uses it at a time.
@@ -113,14 +151,14 @@ func (w *process) ask(ctx context.Context, r request) (*response, error) {
 	if err := writeMessage(w.in, r); err != nil {
 		return nil, fmt.Errorf("send evaluation request: %w", err)
 	}
-	var a response
-	if err := readMessage(w.out, MaxResult, &a); err != nil {
+	a, err := readResponse(w.out)
+	if err != nil {
 		return nil, fmt.Errorf("read evaluation: %w", err)
 	}
 	if !stop() {
 		return nil, ctx.Err() // it was killed while it answered
 	}
-	return &a, nil
+	return a, nil
 }
 
 // end lets an idle process end.

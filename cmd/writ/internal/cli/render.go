@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/render"
+	"github.com/writ-dev/writ/render/check"
 )
 
 func (a *app) renderCmd() *cobra.Command {
@@ -40,7 +41,7 @@ that an earlier run wrote there and that are no longer rendered are removed.`,
 			if err := a.buildImages(cmd.Context(), &src); err != nil {
 				return err
 			}
-			all, err := a.renderAll(cmd.Context(), &src)
+			all, err := a.renderAll(cmd.Context(), &src, check.Options{AllowUnknown: true})
 			if err != nil {
 				return err
 			}

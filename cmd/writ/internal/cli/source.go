@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -125,7 +126,7 @@ func (a *app) bundle(ctx context.Context, path string, s *sourceFlags) (*render.
 
 // render renders and checks an open source, in one environment.
 func (a *app) render(ctx context.Context, s *sourceFlags) (*render.Bundle, error) {
-	all, err := a.renderAll(ctx, s)
+	all, err := a.renderAll(ctx, s, check.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -168,9 +169,9 @@ type rendered struct {
 	*render.Bundle
 }
 
-// renderAll renders and checks every selected environment, in worker
-// processes and as the server would.
-func (a *app) renderAll(ctx context.Context, s *sourceFlags) ([]rendered, error) {
+// renderAll renders every selected environment, in worker processes, and checks
+// it as the server would.
+func (a *app) renderAll(ctx context.Context, s *sourceFlags, o check.Options) ([]rendered, error) {
 	targets, bundles, err := a.renderTargets(ctx, s)
 	if err != nil {
 		return nil, err
@@ -185,12 +186,15 @@ func (a *app) renderAll(ctx context.Context, s *sourceFlags) ([]rendered, error)
 		if err != nil {
 			return nil, s.locate(err)
 		}
-		report, err := check.Bundle(b, check.Options{})
+		report, err := check.Bundle(b, o)
 		if err != nil {
 			return nil, s.locate(err)
 		}
 		for _, w := range diag.From(s.locate(report.Warnings)) {
 			fmt.Fprintf(a.err, "%s %s\n", paint(a.live, yellow, "warning:"), w.Error())
+		}
+		if n := len(report.Unchecked); n > 0 {
+			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.live, yellow, "warning:"), n, len(b.Documents))
 		}
 		all = append(all, rendered{targets[first].Environment, b})
 		first = end
@@ -233,6 +237,8 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 		return nil, nil, err
 	}
 	defer stop()
+	// What is rendered stays: there is little to collect.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	counted := a.counter("rendering")
 	bundles, err := render.All(ctx, targets, render.AllOptions{
 		FS: root.FS(), Dir: below, Evaluators: byLanguage, Progress: counted.set,
