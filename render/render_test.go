@@ -219,3 +219,34 @@ metadata:
 		t.Errorf("our own YAML reads as other documents:\n%s", b.YAML())
 	}
 }
+
+// TestDetectIgnoresTests checks that tests beside data do not make it a program.
+func TestDetectIgnoresTests(t *testing.T) {
+	fsys := fstest.MapFS{"a.yaml": {}, "a_test.cue": {}, "b_test.jsonnet": {}}
+	if l, err := Detect(fsys, "."); l != YAML {
+		t.Errorf("the language is %q, %v", l, err)
+	}
+	delete(fsys, "a.yaml")
+	if l, err := Detect(fsys, "."); err == nil || strings.Contains(err.Error(), "_test") {
+		t.Errorf("with tests alone the language is %q, %v", l, err)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	v, err := lang.ParseJSON("x", []byte(`{"spec":{"ports":[{"name":"a","port":1},{"name":"b","port":2}],"a.b":null}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"": `{"spec":{"a.b":null,"ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`, ".spec.ports[name=b].port": "2", ".spec.ports[0].name": `"a"`,
+		`.spec["a.b"]`: "null", ".spec.ports[name=c].port": "none", ".spec.ports[7]": "none", ".nope.x": "none",
+	} {
+		got := "none"
+		if found, ok := Lookup(v, path); ok {
+			got = string(found.AppendJSON(nil))
+		}
+		if got != want {
+			t.Errorf("%q is %s, want %s", path, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package test_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/writ-dev/writ/render/test"
@@ -15,11 +16,11 @@ func BenchmarkThousandFacts(b *testing.B) {
 	}{
 		{"jsonnet", "lib_test.jsonnet", false}, {"jsonnet/cover", "lib_test.jsonnet", true},
 		{"cue", "app_test.cue", false}, {"cue/cover", "app_test.cue", true},
-		{"renderings", "doc_test.jsonnet", false},
+		{"renderings", "doc_test.jsonnet", false}, {"renderings/cover", "doc_test.jsonnet", true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			files := thousand()
-			if c.name == "renderings" {
+			if strings.HasPrefix(c.name, "renderings") {
 				delete(files, "app.cue") // the program is the Jsonnet one
 			}
 			dir := tree(b, files)

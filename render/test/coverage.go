@@ -56,6 +56,37 @@ func percent(hit, total int) float64 {
 	return 100 * float64(hit) / float64(total)
 }
 
+// tally adds up coverage: by file, each point and whether it was used.
+type tally map[string]map[lang.Point]bool
+
+func (t tally) add(c lang.Coverage) {
+	for _, f := range c {
+		points := t[f.File]
+		if points == nil {
+			points = map[lang.Point]bool{}
+			t[f.File] = points
+		}
+		for _, p := range f.Points {
+			hit := p.Hit
+			p.Hit = false
+			points[p] = points[p] || hit
+		}
+	}
+}
+
+func (t tally) coverage() lang.Coverage {
+	var all lang.Coverage
+	for file, points := range t {
+		f := lang.FileCoverage{File: file}
+		for p, hit := range points {
+			p.Hit = hit
+			f.Points = append(f.Points, p)
+		}
+		all = append(all, f)
+	}
+	return lang.Coverage(nil).Merge(all) // sorts
+}
+
 // cover renders the environments too, and adds up what was used of the programs
 // and others.
 func (r *runner) cover(ctx context.Context, report *Report, programs []string) error {
@@ -73,8 +104,8 @@ func (r *runner) cover(ctx context.Context, report *Report, programs []string) e
 	}
 	c.Skipped = bounded(append(c.Skipped, slices.Concat(skipped...)...))
 	read := map[string]bool{}
-	for root, coverage := range r.coverage {
-		for _, f := range coverage {
+	for root, counted := range r.coverage {
+		for _, f := range counted.coverage() {
 			read[filepath.Join(root, filepath.FromSlash(f.File))] = true
 			if err := c.add(r, root, f); err != nil {
 				return err

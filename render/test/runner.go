@@ -31,7 +31,7 @@ type runner struct {
 	evaluations atomic.Int64
 
 	mu       sync.Mutex
-	coverage map[string]lang.Coverage // by module root
+	coverage map[string]tally // by module root
 	updated  []string
 }
 
@@ -51,7 +51,7 @@ func (m *module) relative(file string) (string, error) {
 }
 
 func newRunner(o Options) (*runner, error) {
-	r := &runner{Options: o, base: o.Base, library: stdlib.FS(), coverage: map[string]lang.Coverage{}}
+	r := &runner{Options: o, base: o.Base, library: stdlib.FS(), coverage: map[string]tally{}}
 	if r.base == "" {
 		wd, err := os.Getwd()
 		if err != nil {
@@ -113,14 +113,22 @@ func (c counted) Eval(ctx context.Context, p lang.Program) (*lang.Result, error)
 	p.Cover = c.runner.Cover
 	result, err := c.Evaluator.Eval(ctx, p)
 	if result != nil && p.Cover {
-		c.runner.mu.Lock()
-		defer c.runner.mu.Unlock()
-		c.runner.coverage[c.root] = c.runner.coverage[c.root].Merge(result.Coverage)
+		c.runner.count(c.root, result.Coverage)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return result, nil
+}
+
+// count adds what an evaluation used.
+func (r *runner) count(root string, c lang.Coverage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.coverage[root] == nil {
+		r.coverage[root] = tally{}
+	}
+	r.coverage[root].add(c)
 }
 
 // selected reports whether the test is to run.
