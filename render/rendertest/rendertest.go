@@ -49,7 +49,7 @@ type Options struct {
 	// made-up reference, NAME/IMAGE:test, unless an input gives another.
 	Inputs map[string]string
 	// Unchecked leaves out the check that the cluster would accept the
-	// documents.
+	// documents. Those of kinds that Writ does not serve are never checked.
 	Unchecked bool
 }
 
@@ -126,7 +126,7 @@ func renderDir(ctx context.Context, dir string, o Options) (source, *render.Bund
 	}
 	b, err := render.Merge(targets, bundles)
 	if err == nil && !o.Unchecked {
-		_, err = check.Bundle(b, check.Options{})
+		_, err = check.Bundle(b, check.Options{AllowUnknown: true})
 	}
 	return s, b, err
 }

@@ -25,6 +25,13 @@ func (r *Report) Print(w io.Writer, verbose bool) error {
 	for _, f := range r.Updated {
 		fmt.Fprintf(&b, "wrote %s\n", f)
 	}
+	if n := len(r.Unchecked); n > 0 {
+		fmt.Fprintf(&b, "not checked, of kinds that Writ does not serve: %s", r.Unchecked[0])
+		if n > 1 {
+			fmt.Fprintf(&b, " and %d more", n-1)
+		}
+		b.WriteByte('\n')
+	}
 	fmt.Fprintf(&b, "%d passed, %d failed in %.2fs\n", r.Passed, r.Failed, r.Seconds)
 	if r.Coverage != nil {
 		r.Coverage.print(&b)

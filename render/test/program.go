@@ -273,7 +273,12 @@ func (r *runner) render(ctx context.Context, p *project, targets []render.Target
 		if err != nil {
 			return nil, err
 		}
-		_, err = check.Bundle(b, r.Check)
+		checked, err := check.Bundle(b, r.Check)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, name := range checked.Unchecked {
+			r.unchecked[name] = true
+		}
 		return b, err
 	})
 }

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/writ-dev/writ/lang/diag"
@@ -50,10 +51,13 @@ type Report struct {
 	Evaluations int `json:"evaluations"`
 	// Updated are the snapshots that were written. Obsolete are those that no
 	// test has, Removed those of them that Options.Update removed.
-	Updated  []string  `json:"updatedSnapshots,omitempty"`
-	Obsolete []string  `json:"obsoleteSnapshots,omitempty"`
-	Removed  []string  `json:"removedSnapshots,omitempty"`
-	Coverage *Coverage `json:"coverage,omitempty"`
+	Updated  []string `json:"updatedSnapshots,omitempty"`
+	Obsolete []string `json:"obsoleteSnapshots,omitempty"`
+	Removed  []string `json:"removedSnapshots,omitempty"`
+	// Unchecked names the documents of kinds that Writ does not serve: what they
+	// hold was not checked.
+	Unchecked []string  `json:"unchecked,omitempty"`
+	Coverage  *Coverage `json:"coverage,omitempty"`
 }
 
 // Tests is how many tests ran.
@@ -71,7 +75,7 @@ func (f File) Failed() bool {
 }
 
 func (r *runner) report(suites []*suite) *Report {
-	report := &Report{Files: []File{}, Evaluations: int(r.evaluations.Load())}
+	report := &Report{Files: []File{}, Evaluations: int(r.evaluations.Load()), Unchecked: slices.Sorted(maps.Keys(r.unchecked))}
 	for _, s := range suites {
 		f := File{Name: s.name, Seconds: s.seconds, Problems: s.problems, Cases: []Case{}}
 		if len(s.problems) > 0 {

@@ -33,6 +33,8 @@ type runner struct {
 	mu       sync.Mutex
 	coverage map[string]tally // by module root
 	updated  []string
+	// unchecked is the documents that could not be checked.
+	unchecked map[string]bool
 }
 
 // module is a module root that programs are evaluated in.
@@ -51,7 +53,7 @@ func (m *module) relative(file string) (string, error) {
 }
 
 func newRunner(o Options) (*runner, error) {
-	r := &runner{Options: o, base: o.Base, library: stdlib.FS(), coverage: map[string]tally{}}
+	r := &runner{Options: o, base: o.Base, library: stdlib.FS(), coverage: map[string]tally{}, unchecked: map[string]bool{}}
 	if r.base == "" {
 		wd, err := os.Getwd()
 		if err != nil {

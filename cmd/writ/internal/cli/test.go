@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/render/check"
 	"github.com/writ-dev/writ/render/test"
 )
 
@@ -31,11 +32,9 @@ func (a *app) testCmd() *cobra.Command {
 		Long:  testHelp,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.Path = "."
-			if len(args) > 0 {
-				f.Path = args[0]
-			}
+			f.Path = append(args, ".")[0]
 			f.Evaluators = evaluators
+			f.Check = check.Options{AllowUnknown: true} // as render does
 			return a.test(cmd.Context(), &f)
 		},
 	}
