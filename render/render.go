@@ -35,17 +35,7 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 	if o.Namespace == "" {
 		o.Namespace = "default"
 	}
-	language, err := Detect(o.FS, o.Entry)
-	if err != nil {
-		return nil, err
-	}
-	result, err := evaluator(language, o.Evaluators).Eval(ctx, lang.Program{
-		FS:      o.FS,
-		Entry:   o.Entry,
-		Inputs:  o.Inputs,
-		Offers:  o.Offers,
-		Library: stdlib.FS(),
-	})
+	result, err := evaluate(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -59,4 +49,27 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 		Inputs:    result.Inputs,
 		Reads:     result.Reads,
 	}, nil
+}
+
+// Evaluate is the value of a program, in which no documents are looked for.
+func Evaluate(ctx context.Context, o Options) (lang.Value, error) {
+	result, err := evaluate(ctx, o)
+	if err != nil {
+		return lang.Value{}, err
+	}
+	return result.Value, nil
+}
+
+func evaluate(ctx context.Context, o Options) (*lang.Result, error) {
+	language, err := Detect(o.FS, o.Entry)
+	if err != nil {
+		return nil, err
+	}
+	return evaluator(language, o.Evaluators).Eval(ctx, lang.Program{
+		FS:      o.FS,
+		Entry:   o.Entry,
+		Inputs:  o.Inputs,
+		Offers:  o.Offers,
+		Library: stdlib.FS(),
+	})
 }

@@ -23,10 +23,12 @@ type inputs struct {
 	must map[string]string
 	// known is every name the program declares, with the first place.
 	known map[string]diag.Position
+	// replaced is the fields' values before and after they got their inputs.
+	replaced map[ast.Node]ast.Node
 }
 
 func newInputs(values, must map[string]string) *inputs {
-	return &inputs{values: values, must: must, known: map[string]diag.Position{}}
+	return &inputs{values: values, must: must, known: map[string]diag.Position{}, replaced: map[ast.Node]ast.Node{}}
 }
 
 func (in *inputs) declare(name string, pos diag.Position) {
@@ -108,8 +110,24 @@ func (in *inputs) inject(files []*ast.File) error {
 			}
 		})
 	}
+	in.reconnect(files)
 	problems = append(problems, in.unknown()...)
 	return problems.Err()
+}
+
+// reconnect makes references to fields that got an input lead to what they are
+// now: the parser has connected them to what they were.
+func (in *inputs) reconnect(files []*ast.File) {
+	for _, f := range files {
+		ast.Walk(f, func(n ast.Node) bool {
+			if ident, ok := n.(*ast.Ident); ok {
+				if now, ok := in.replaced[ident.Node]; ok {
+					ident.Node = now
+				}
+			}
+			return true
+		}, nil)
+	}
 }
 
 func (in *inputs) unknown() diag.List {
@@ -160,7 +178,8 @@ func (in *inputs) field(f *ast.Field, nested bool) diag.List {
 				Hint: "give an input of type " + kind,
 			}}
 		}
-		f.Value = ast.NewBinExpr(token.AND, f.Value, lit)
+		injected := ast.NewBinExpr(token.AND, f.Value, lit)
+		in.replaced[f.Value], f.Value = injected, injected
 	}
 	return nil
 }

@@ -190,9 +190,7 @@ func (a *app) renderAll(ctx context.Context, s *sourceFlags, o check.Options) ([
 		if err != nil {
 			return nil, s.locate(err)
 		}
-		for _, w := range diag.From(s.locate(report.Warnings)) {
-			fmt.Fprintf(a.err, "%s %s\n", paint(a.live, yellow, "warning:"), w.Error())
-		}
+		a.warn(s.locate(report.Warnings))
 		if n := len(report.Unchecked); n > 0 {
 			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.live, yellow, "warning:"), n, len(b.Documents))
 		}
@@ -204,33 +202,14 @@ func (a *app) renderAll(ctx context.Context, s *sourceFlags, o check.Options) ([
 
 // renderTargets evaluates every selected unit in every selected environment.
 func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Target, []*render.Bundle, error) {
-	given, err := parseInputs(s.inputs)
+	m, err := s.module()
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := os.OpenRoot(s.root)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open the module root: %w", err)
-	}
-	defer root.Close()
-	below, err := filepath.Rel(s.root, s.dir)
+	defer m.close()
+	targets, selected, err := s.targets(m)
 	if err != nil {
 		return nil, nil, err
-	}
-	below = filepath.ToSlash(below)
-	dir, err := fs.Sub(root.FS(), below)
-	if err != nil {
-		return nil, nil, err
-	}
-	selected := render.Select{Environments: s.environments, Units: s.units, Inputs: given}
-	targets, err := s.project.Targets(dir, selected)
-	if err != nil {
-		return nil, nil, relocate(err, s.dir)
-	}
-	for i := range targets {
-		for name, ref := range s.built {
-			targets[i].Offers[name] = ref
-		}
 	}
 	byLanguage, stop, err := evaluators(s.root, s.project.Limits)
 	if err != nil {
@@ -241,7 +220,7 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	counted := a.counter("rendering")
 	bundles, err := render.All(ctx, targets, render.AllOptions{
-		FS: root.FS(), Dir: below, Evaluators: byLanguage, Progress: counted.set,
+		FS: m.root.FS(), Dir: m.below, Evaluators: byLanguage, Progress: counted.set,
 	})
 	counted.done()
 	if err != nil {
@@ -253,6 +232,80 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 		}
 	}
 	return targets, bundles, nil
+}
+
+// maxWarnings bounds how many are shown.
+const maxWarnings = 20
+
+// warn shows warnings; those about one field of one source, which many
+// documents have, are one.
+func (a *app) warn(warnings error) {
+	type place struct {
+		pos           diag.Position
+		path, message string
+	}
+	var order []diag.Diagnostic
+	count := map[place]int{}
+	for _, w := range diag.From(warnings) {
+		p := place{w.Pos, w.Path, w.Message}
+		if count[p]++; count[p] == 1 {
+			order = append(order, w)
+		}
+	}
+	for i, w := range order {
+		if i == maxWarnings {
+			fmt.Fprintf(a.err, "%s %d more\n", paint(a.live, yellow, "warning:"), len(order)-i)
+			break
+		}
+		others := ""
+		if n := count[place{w.Pos, w.Path, w.Message}] - 1; n > 0 {
+			others = fmt.Sprintf(" (and in %d other documents)", n)
+		}
+		fmt.Fprintf(a.err, "%s %s%s\n", paint(a.live, yellow, "warning:"), w.Error(), others)
+	}
+}
+
+// module is an open module root, and where in it the project is.
+type module struct {
+	root  *os.Root
+	below string
+}
+
+func (m *module) close() { _ = m.root.Close() }
+
+func (s *sourceFlags) module() (*module, error) {
+	root, err := os.OpenRoot(s.root)
+	if err != nil {
+		return nil, fmt.Errorf("open the module root: %w", err)
+	}
+	below, err := filepath.Rel(s.root, s.dir)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return &module{root, filepath.ToSlash(below)}, nil
+}
+
+// targets lists the programs that the flags select.
+func (s *sourceFlags) targets(m *module) ([]render.Target, render.Select, error) {
+	given, err := parseInputs(s.inputs)
+	if err != nil {
+		return nil, render.Select{}, err
+	}
+	dir, err := fs.Sub(m.root.FS(), m.below)
+	if err != nil {
+		return nil, render.Select{}, err
+	}
+	selected := render.Select{Environments: s.environments, Units: s.units, Inputs: given}
+	targets, err := s.project.Targets(dir, selected)
+	if err != nil {
+		return nil, selected, relocate(err, s.dir)
+	}
+	for i := range targets {
+		for name, ref := range s.built {
+			targets[i].Offers[name] = ref
+		}
+	}
+	return targets, selected, nil
 }
 
 // locate rewrites the positions of diagnostics from the module root to where
