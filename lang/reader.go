@@ -230,7 +230,9 @@ func readNames(fsys fs.FS, dir, ext string) ([]string, error) {
 		if !strings.HasSuffix(name, ext) {
 			continue
 		}
-		if info, err := fs.Stat(fsys, path.Join(dir, name)); err == nil && info.IsDir() {
+		// A link counts as a file wherever it leads: what a directory lists
+		// depends on nothing outside of it.
+		if info, err := fs.Lstat(fsys, path.Join(dir, name)); err == nil && info.IsDir() {
 			continue
 		}
 		found = append(found, name)

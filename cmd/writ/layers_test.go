@@ -49,6 +49,7 @@ cluster/server: cluster/consensus cluster/store cluster/registry cluster/apiserv
 render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object cluster/api
 render/schema: cluster/structural cluster/expression cluster/api cluster/object
 render/schema/gen:
+render/cache: lang
 render/check: render lang lang/diag cluster/object cluster/api cluster/admission cluster/access
 render/test: render render/check lang lang/diag stdlib cluster/api
 render/rendertest: render render/check render/test lang lang/diag
@@ -65,7 +66,7 @@ nodeagent/probe: nodeagent/runtime
 nodeagent/logs:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
-cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/check render/test apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
+cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/cache render/check render/test apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:

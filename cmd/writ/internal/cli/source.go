@@ -19,6 +19,7 @@ import (
 	"github.com/writ-dev/writ/nodeagent/image"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/render/check"
+	"github.com/writ-dev/writ/stdlib"
 )
 
 // sourceFlags say what to render. After open, they also know where it was
@@ -30,6 +31,7 @@ type sourceFlags struct {
 	units        []string
 	time         time.Duration
 	memory       string
+	noCache      bool
 
 	project *render.Project
 	dir     string
@@ -45,6 +47,7 @@ func (s *sourceFlags) register(cmd *cobra.Command) {
 	f.StringArrayVarP(&s.environments, "env", "e", nil, "the environment of writ.yaml")
 	f.StringArrayVar(&s.units, "unit", nil, "only this unit of writ.yaml, or those that match a pattern (repeatable)")
 	f.DurationVar(&s.time, "time", 0, "how long one evaluation may take (default 1m, or what writ.yaml says)")
+	f.BoolVar(&s.noCache, "no-cache", false, "evaluate everything, and keep nothing")
 	f.StringVar(&s.memory, "memory", "", "how much memory one evaluation may use (default 2GiB, or what writ.yaml says)")
 }
 
@@ -216,6 +219,16 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 		return nil, nil, err
 	}
 	defer stop()
+	if !s.noCache {
+		// Without a place for it there is no cache, and all goes slower.
+		if c, err := openCache(); err == nil {
+			session := c.Session(m.root.FS(), stdlib.FS())
+			defer session.Close()
+			for name, e := range byLanguage {
+				byLanguage[name] = session.Evaluator(string(name), e)
+			}
+		}
+	}
 	// What is rendered stays: there is little to collect.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	counted := a.counter("rendering")
