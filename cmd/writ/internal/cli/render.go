@@ -61,14 +61,14 @@ func (a *app) printRendered(all []rendered, output string) error {
 	if len(all) > 1 {
 		return usageError{errors.New("several environments do not go into one stream; add --out DIR")}
 	}
-	text := all[0].YAML()
+	encode := all[0].YAML
 	switch output {
 	case "json":
-		text = all[0].JSON()
+		encode = all[0].JSON
 	case "jsonl":
-		text = all[0].JSONLines()
+		encode = all[0].JSONLines
 	}
-	_, err := a.out.Write(text)
+	_, err := a.out.Write(encode())
 	return err
 }
 
