@@ -44,6 +44,7 @@ kubectl: ## Find or build kubectl for the tests.
 bench: ## Measure: benchmarks of the packages, then the whole path.
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 30m ./cluster/... ./nodeagent/... ./render/... ./lang/... ./apply/...
 	.ci/bench.sh
+	.ci/bench-render.sh
 
 .PHONY: clean
 clean: ## Remove what the other targets built.

@@ -53,6 +53,7 @@ that an earlier run wrote there and that are no longer rendered are removed.`,
 	}
 	src.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: yaml, json or jsonl (default yaml)")
+	cmd.Flags().BoolVar(&src.prove, "prove", false, "evaluate everything a second time in other surroundings, and compare")
 	cmd.Flags().StringVar(&out, "out", "", "write each document to a file below this directory")
 	return cmd
 }

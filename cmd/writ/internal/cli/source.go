@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type sourceFlags struct {
 	time         time.Duration
 	memory       string
 	noCache      bool
+	prove        bool
 
 	project *render.Project
 	dir     string
@@ -219,7 +221,7 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 		return nil, nil, err
 	}
 	defer stop()
-	if !s.noCache {
+	if !s.noCache && !s.prove {
 		// Without a place for it there is no cache, and all goes slower.
 		if c, err := openCache(); err == nil {
 			session := c.Session(m.root.FS(), stdlib.FS())
@@ -239,12 +241,44 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 	if err != nil {
 		return nil, nil, s.locate(err)
 	}
+	if s.prove {
+		if err := s.proveAgain(ctx, m, targets, bundles); err != nil {
+			return nil, nil, err
+		}
+	}
 	if s.entry == "" {
 		if err := render.CheckOffers(s.project, selected, targets, bundles); err != nil {
 			return nil, nil, relocate(err, s.dir)
 		}
 	}
 	return targets, bundles, nil
+}
+
+// proveAgain renders the targets again elsewhere, and compares.
+func (s *sourceFlags) proveAgain(ctx context.Context, m *module, targets []render.Target, bundles []*render.Bundle) error {
+	byLanguage, stop, err := elsewhere(s.root, s.project.Limits)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	again, err := render.All(ctx, targets, render.AllOptions{FS: m.root.FS(), Dir: m.below, Evaluators: byLanguage})
+	if err != nil {
+		return fmt.Errorf("evaluate again in other surroundings: %w", err)
+	}
+	var problems diag.List
+	for i, t := range targets {
+		differences := render.Compare(bundles[i], again[i])
+		for _, d := range differences {
+			problems = append(problems, diag.Diagnostic{
+				Code: "PROVE", Pos: d.OldPos, Object: d.Key.String(), Path: d.Path,
+				Message: fmt.Sprintf("is %s, and %s when it is evaluated in other surroundings", brief(d.Old), brief(d.New)),
+			})
+		}
+		if len(differences) == 0 && !slices.Equal(bundles[i].Reads, again[i].Reads) {
+			problems = append(problems, diag.Diagnostic{Code: "PROVE", Pos: diag.Position{File: t.Entry}, Message: "reads other files when it is evaluated in other surroundings"})
+		}
+	}
+	return s.locate(problems.Err())
 }
 
 // maxWarnings bounds how many are shown.
