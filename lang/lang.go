@@ -28,6 +28,10 @@ type Program struct {
 	// Offers are inputs for the program to take or leave: one that it does not
 	// have is ignored. Inputs go before Offers of the same name.
 	Offers map[string]string
+	// Overlay are files that are there besides those of FS, or instead of them,
+	// by name: parts of the program that are computed. They are not listed with
+	// their directory.
+	Overlay map[string][]byte
 	// Library is Writ's standard library, importable but not part of the
 	// module.
 	Library fs.FS

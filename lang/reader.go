@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/writ-dev/writ/lang/diag"
 )
@@ -34,6 +35,7 @@ const (
 // for concurrent use.
 type Reader struct {
 	module, library fs.FS
+	overlay         map[string][]byte
 
 	mu    sync.Mutex
 	files map[string]file
@@ -62,6 +64,7 @@ func NewReader(p Program) *Reader {
 	return &Reader{
 		module:  p.FS,
 		library: p.Library,
+		overlay: p.Overlay,
 		files:   map[string]file{},
 		dirs:    map[string]listing{},
 		names:   map[string]names{},
@@ -103,7 +106,10 @@ func (r *Reader) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := readBounded(fsys, inner)
+	data, computed := r.overlay[name]
+	if !computed {
+		data, err = readBounded(fsys, inner)
+	}
 	if err == nil && r.total+len(data) > MaxTotalSize {
 		err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("the program's files are larger than %d MiB together", MaxTotalSize>>20)}
 	}
@@ -248,9 +254,25 @@ func (r *Reader) Stat(name string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if data, ok := r.overlay[name]; ok {
+		return overlaid{path.Base(name), int64(len(data))}, nil
+	}
 	info, err := fs.Stat(fsys, inner)
 	return info, outside(err)
 }
+
+// overlaid describes a file of a Program's Overlay.
+type overlaid struct {
+	name string
+	size int64
+}
+
+func (o overlaid) Name() string     { return o.name }
+func (o overlaid) Size() int64      { return o.size }
+func (overlaid) Mode() fs.FileMode  { return 0o444 }
+func (overlaid) ModTime() time.Time { return time.Time{} }
+func (overlaid) IsDir() bool        { return false }
+func (overlaid) Sys() any           { return nil }
 
 // Reads is what was read so far, as Result.Reads demands.
 func (r *Reader) Reads() []Read {

@@ -136,20 +136,25 @@ func From(err error) List {
 // hint indented under it.
 func Print(w io.Writer, err error) {
 	for _, d := range From(err) {
-		fmt.Fprintf(w, "error: %s", d.Error())
-		if d.Code != "" {
-			fmt.Fprintf(w, " [%s]", d.Code)
+		Write(w, "error:", d)
+	}
+}
+
+// Write writes one diagnostic for a person, after a label such as "warning:".
+func Write(w io.Writer, label string, d Diagnostic) {
+	fmt.Fprintf(w, "%s %s", label, d.Error())
+	if d.Code != "" {
+		fmt.Fprintf(w, " [%s]", d.Code)
+	}
+	fmt.Fprintln(w)
+	for _, n := range d.Notes {
+		if n.Pos.IsValid() {
+			fmt.Fprintf(w, "  %s: %s\n", n.Pos, n.Text)
+		} else {
+			fmt.Fprintf(w, "  %s\n", n.Text)
 		}
-		fmt.Fprintln(w)
-		for _, n := range d.Notes {
-			if n.Pos.IsValid() {
-				fmt.Fprintf(w, "  %s: %s\n", n.Pos, n.Text)
-			} else {
-				fmt.Fprintf(w, "  %s\n", n.Text)
-			}
-		}
-		if d.Hint != "" {
-			fmt.Fprintf(w, "  fix: %s\n", d.Hint)
-		}
+	}
+	if d.Hint != "" {
+		fmt.Fprintf(w, "  fix: %s\n", d.Hint)
 	}
 }

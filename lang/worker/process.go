@@ -28,6 +28,7 @@ type request struct {
 	Entry    string            `json:"entry"`
 	Inputs   map[string]string `json:"inputs,omitempty"`
 	Offers   map[string]string `json:"offers,omitempty"`
+	Overlay  map[string][]byte `json:"overlay,omitempty"`
 	Memory   int64             `json:"memory"`
 	Tests    bool              `json:"tests,omitempty"`
 	Cover    bool              `json:"cover,omitempty"`
