@@ -50,7 +50,8 @@ render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object clu
 render/schema: cluster/structural cluster/expression cluster/api cluster/object
 render/schema/gen:
 render/cache: lang
-render/check: render lang lang/diag cluster/object cluster/api cluster/admission cluster/access
+render/check: render render/schema render/check/policy cluster/structural lang/diag cluster/object cluster/api cluster/admission cluster/access
+render/check/policy: lang lang/cue lang/diag cluster/expression cluster/object cluster/api
 render/test: render render/check lang lang/diag stdlib cluster/api
 render/rendertest: render render/check render/test lang lang/diag
 apply/diff: cluster/object cluster/api
@@ -66,7 +67,7 @@ nodeagent/probe: nodeagent/runtime
 nodeagent/logs:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
-cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/cache render/check render/test apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
+cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/cache render/check render/check/policy render/test apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:

@@ -20,6 +20,11 @@ type evaluator struct {
 
 // Eval satisfies lang.Evaluator.
 func (e evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {
+	if len(p.Overlay) > 0 {
+		// Computed files are made anew each time; their results would only fill
+		// the cache.
+		return e.inner.Eval(ctx, p)
+	}
 	s := e.session
 	key := s.cache.key(e.language, p)
 	if r := s.find(key); r != nil {

@@ -1,9 +1,17 @@
-// Package check tells whether the cluster would accept a bundle, without a
-// cluster: it calls the same pure functions as the server's admission, so
-// what it refuses the server refuses, with the source position added. Rules
-// that need more than the bundle to be decided give warnings.
+// Package check tells what is wrong with a bundle, without a cluster.
 //
-// It counts: a document that could not be checked is reported as such and
+// Bundle is the gate before a plan: whether Writ's own cluster would accept
+// the documents. It calls the same pure functions as the server's admission,
+// so what it refuses the server refuses, with the source position added.
+//
+// Run is the whole check. A document is right when it is valid Kubernetes: its
+// fields (render/schema, or the CustomResourceDefinition of its kind), and the
+// rules of its kind. With the target Writ, documents of kinds that Writ serves
+// are also held to what Writ's cluster would refuse, and others get a warning.
+// Then come the declared dependencies, references between documents, and
+// policies. Rules that need more than the bundle to be decided give warnings.
+//
+// Both count: a document that could not be checked is reported as such and
 // never passes for a checked one.
 package check
 
@@ -23,12 +31,12 @@ import (
 // Options adjust a check.
 type Options struct {
 	// AllowUnknown accepts documents of kinds that Writ does not serve; they
-	// are counted in Report.Unchecked.
+	// are counted in Verdict.Unchecked.
 	AllowUnknown bool
 }
 
-// Report is the outcome of a check.
-type Report struct {
+// Verdict is the outcome of the gate.
+type Verdict struct {
 	// Checked counts the documents checked in full.
 	Checked int
 	// Unchecked names the documents of kinds that are not served.
@@ -37,73 +45,101 @@ type Report struct {
 	Warnings diag.List
 }
 
-// Bundle checks every document of b. The error, a diag.List, holds everything
-// wrong; the report is valid in any case.
-func Bundle(b *render.Bundle, o Options) (*Report, error) {
-	c := &checker{report: &Report{}}
+// Bundle checks every document of b as Writ's cluster would. The error, a
+// diag.List, holds everything wrong; the verdict is valid in any case.
+func Bundle(b *render.Bundle, o Options) (*Verdict, error) {
+	c := &gate{verdict: &Verdict{}}
 	for _, d := range b.Documents {
 		c.document(d, o)
 	}
 	c.dependencies()
-	return c.report, c.errs.Err()
+	return c.verdict, c.errs.Err()
 }
 
-// checker collects what is found.
-type checker struct {
-	report *Report
-	errs   diag.List
-	// good are the documents that are right by themselves, with defaults.
-	good []checked
+// gate collects what is found.
+type gate struct {
+	verdict   *Verdict
+	errs      diag.List
+	documents []checked
 }
 
+// checked is a document of a kind that Writ serves, with defaults. Good says
+// that it is right by itself; one that is not is there all the same for others
+// to refer to.
 type checked struct {
 	object object.Object
 	origin render.Origin
+	good   bool
 }
 
-func (c *checker) document(d render.Document, o Options) {
-	k, ok := api.Lookup(d.Object.Group(), d.Object.Kind())
-	if !ok || k.APIVersion() != d.Object.APIVersion() {
-		c.report.Unchecked = append(c.report.Unchecked, d.Object.Key().String())
+func (c *gate) document(d render.Document, o Options) {
+	k, ok := served(d.Object)
+	if !ok {
+		c.verdict.Unchecked = append(c.verdict.Unchecked, d.Object.Key().String())
 		if !o.AllowUnknown {
 			c.errs = append(c.errs, unknownKind(d))
 		}
 		return
 	}
-	c.report.Checked++
-	problems := admission.Strict(k, d.Object)
-	if k.Namespaced == (d.Object.Namespace() == "") {
-		problems = append(problems, namespaceProblem(k))
+	c.verdict.Checked++
+	a := admit(k, d.Object)
+	for _, p := range a.problems {
+		c.errs = append(c.errs, diagnostic(d.Object.Key(), d.Origin, p))
 	}
-	if len(problems) > 0 {
-		c.refuse(d, problems)
-		return
+	for _, p := range a.warnings {
+		c.verdict.Warnings = append(c.verdict.Warnings, diagnostic(d.Object.Key(), d.Origin, p))
 	}
-	full, err := admission.Default(k, d.Object)
-	if err != nil {
-		c.refuse(d, []api.Problem{{Code: api.CodeInvalid, Message: err.Error()}})
-		return
-	}
-	problems = slices.Concat(admission.Reserved(k, full, object.Object{}), admission.Validate(k, full, object.Object{}))
-	if len(problems) > 0 {
-		c.refuse(d, problems)
-		return
-	}
-	for _, text := range admission.Warnings(k, full) {
-		c.report.Warnings = append(c.report.Warnings, warning(d, text))
-	}
-	c.good = append(c.good, checked{object: full, origin: d.Origin})
+	c.documents = append(c.documents, checked{object: a.full, origin: d.Origin, good: len(a.problems) == 0})
 }
 
 // dependencies applies the rules that see several documents.
-func (c *checker) dependencies() {
-	objects := make([]object.Object, len(c.good))
-	for i, g := range c.good {
-		objects[i] = g.object
+func (c *gate) dependencies() {
+	errs, warnings := dependencies(c.documents)
+	c.errs = append(c.errs, errs...)
+	c.verdict.Warnings = append(c.verdict.Warnings, warnings...)
+}
+
+// served finds the kind of a document among those that Writ serves.
+func served(o object.Object) (api.Kind, bool) {
+	k, ok := api.Lookup(o.Group(), o.Kind())
+	return k, ok && k.APIVersion() == o.APIVersion()
+}
+
+// admitted is what the cluster says to one document. Full is the document
+// with its defaults, or without when they do not apply.
+type admitted struct {
+	full               object.Object
+	problems, warnings []api.Problem
+}
+
+func admit(k api.Kind, o object.Object) admitted {
+	problems := admission.Strict(k, o)
+	if k.Namespaced == (o.Namespace() == "") {
+		problems = append(problems, namespaceProblem(k))
 	}
-	state := access.NewObjects(objects)
-	for _, g := range c.good {
-		if g.object.Group() != api.Group || g.object.Kind() != api.DependencyKind.Kind {
+	if len(problems) > 0 {
+		return admitted{full: o, problems: problems}
+	}
+	full, err := admission.Default(k, o)
+	if err != nil {
+		return admitted{full: o, problems: []api.Problem{{Code: api.CodeInvalid, Message: err.Error()}}}
+	}
+	problems = slices.Concat(admission.Reserved(k, full, object.Object{}), admission.Validate(k, full, object.Object{}))
+	if len(problems) > 0 {
+		return admitted{full: full, problems: problems}
+	}
+	a := admitted{full: full}
+	for _, text := range admission.Warnings(k, full) {
+		a.warnings = append(a.warnings, warning(text))
+	}
+	return a
+}
+
+// dependencies applies the dependency rules that see other objects.
+func dependencies(documents []checked) (errs, warnings diag.List) {
+	state := stateOf(documents)
+	for _, g := range documents {
+		if !g.good || g.object.Group() != api.Group || g.object.Kind() != api.DependencyKind.Kind {
 			continue
 		}
 		for _, p := range access.Check(state, g.object) {
@@ -111,18 +147,21 @@ func (c *checker) dependencies() {
 			if p.Code == api.CodeConsumer {
 				// The consumer may be in the cluster already.
 				d.Message += " in these documents"
-				c.report.Warnings = append(c.report.Warnings, d)
+				warnings = append(warnings, d)
 				continue
 			}
-			c.errs = append(c.errs, d)
+			errs = append(errs, d)
 		}
 	}
+	return errs, warnings
 }
 
-func (c *checker) refuse(d render.Document, problems []api.Problem) {
-	for _, p := range problems {
-		c.errs = append(c.errs, diagnostic(d.Object.Key(), d.Origin, p))
+func stateOf(documents []checked) access.State {
+	objects := make([]object.Object, len(documents))
+	for i, d := range documents {
+		objects[i] = d.object
 	}
+	return access.NewObjects(objects)
 }
 
 func diagnostic(k object.Key, origin render.Origin, p api.Problem) diag.Diagnostic {
@@ -132,12 +171,12 @@ func diagnostic(k object.Key, origin render.Origin, p api.Problem) diag.Diagnost
 }
 
 // warning splits ".spec.x: text" where a warning begins with a path.
-func warning(d render.Document, text string) diag.Diagnostic {
+func warning(text string) api.Problem {
 	path, message := "", text
 	if p, rest, ok := strings.Cut(text, ": "); ok && !strings.Contains(p, " ") && strings.ContainsAny(p, ".[") {
 		path, message = "."+strings.TrimPrefix(p, "."), rest
 	}
-	return diag.Diagnostic{Code: "WARNING", Pos: d.Origin.Field(path), Object: d.Object.Key().String(), Path: path, Message: message}
+	return api.Problem{Code: "WARNING", Path: path, Message: message}
 }
 
 func namespaceProblem(k api.Kind) api.Problem {

@@ -51,11 +51,8 @@ func Check(k Kind, o object.Object) Result {
 // CheckMeta tells what is wrong with the metadata of an object of a custom
 // kind.
 func CheckMeta(kind string, namespaced bool, o object.Object) Result {
-	r := &rules{}
-	for _, p := range Metadata().Validate(kind, o.Tree()["metadata"]) {
-		p.Path = ".metadata" + p.Path
-		r.problems = append(r.problems, p)
-	}
+	whole := structural.Schema{PreserveUnknown: true, Properties: map[string]*structural.Schema{"metadata": Metadata()}}
+	r := &rules{problems: whole.Validate(kind, o.Tree())}
 	r.scope(kind, namespaced, o.Meta())
 	r.meta(kind, o.Meta())
 	return r.result()

@@ -177,6 +177,25 @@ type rendered struct {
 // renderAll renders every selected environment, in worker processes, and checks
 // it as the server would.
 func (a *app) renderAll(ctx context.Context, s *sourceFlags, o check.Options) ([]rendered, error) {
+	all, err := a.renderEnvironments(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		verdict, err := check.Bundle(r.Bundle, o)
+		if err != nil {
+			return nil, s.locate(err)
+		}
+		a.warn(s.locate(verdict.Warnings))
+		if n := len(verdict.Unchecked); n > 0 {
+			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.live, yellow, "warning:"), n, len(r.Documents))
+		}
+	}
+	return all, nil
+}
+
+// renderEnvironments renders every selected environment.
+func (a *app) renderEnvironments(ctx context.Context, s *sourceFlags) ([]rendered, error) {
 	targets, bundles, err := a.renderTargets(ctx, s)
 	if err != nil {
 		return nil, err
@@ -190,14 +209,6 @@ func (a *app) renderAll(ctx context.Context, s *sourceFlags, o check.Options) ([
 		b, err := render.Merge(targets[first:end], bundles[first:end])
 		if err != nil {
 			return nil, s.locate(err)
-		}
-		report, err := check.Bundle(b, o)
-		if err != nil {
-			return nil, s.locate(err)
-		}
-		a.warn(s.locate(report.Warnings))
-		if n := len(report.Unchecked); n > 0 {
-			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.live, yellow, "warning:"), n, len(b.Documents))
 		}
 		all = append(all, rendered{targets[first].Environment, b})
 		first = end

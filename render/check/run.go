@@ -1,0 +1,206 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/writ-dev/writ/cluster/admission"
+	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/render"
+	"github.com/writ-dev/writ/render/check/policy"
+	"github.com/writ-dev/writ/render/schema"
+)
+
+// Target is where documents are to be applied.
+type Target string
+
+// The targets.
+const (
+	Writ       Target = "writ"
+	Kubernetes Target = "kube"
+)
+
+// Subject says what to check a bundle against.
+type Subject struct {
+	// Target is Writ when empty.
+	Target Target
+	// Definitions are CustomResourceDefinitions that are not in the bundle;
+	// other documents among them are ignored.
+	Definitions []render.Document
+	// Policies may be nil.
+	Policies *policy.Set
+	// Environment is the bundle's, for the report.
+	Environment string
+}
+
+// Run checks every document of a bundle. The error says that the check could
+// not be done; what the check finds is in the report.
+func Run(ctx context.Context, b *render.Bundle, s Subject) (*Report, error) {
+	c := &checker{ctx: ctx, subject: s, report: &Report{}, custom: definitions(b.Documents, s.Definitions), pods: podsOf(b.Documents)}
+	for _, d := range b.Documents {
+		if err := c.document(d); err != nil {
+			return nil, err
+		}
+	}
+	errs, warnings := dependencies(c.served)
+	for _, d := range errs {
+		c.add(Error, d)
+	}
+	for _, d := range warnings {
+		c.add(Warning, d)
+	}
+	c.references(b.Documents)
+	if s.Policies != nil {
+		if err := c.policies(b.Documents); err != nil {
+			return nil, err
+		}
+	}
+	c.report.tidy()
+	return c.report, nil
+}
+
+// checker collects what is found in one bundle.
+type checker struct {
+	ctx     context.Context
+	subject Subject
+	report  *Report
+	custom  map[string]customKind
+	pods    []podSet
+	// served are the documents of kinds that Writ serves.
+	served []checked
+}
+
+func (c *checker) add(s Severity, d diag.Diagnostic) {
+	f := Finding{Diagnostic: d, Severity: s}
+	if c.subject.Environment != "" {
+		f.Environments = []string{c.subject.Environment}
+	}
+	c.report.Findings = append(c.report.Findings, f)
+}
+
+func (c *checker) problems(d render.Document, s Severity, list []api.Problem) {
+	for _, p := range list {
+		c.add(s, diagnostic(d.Object.Key(), d.Origin, p))
+	}
+}
+
+// document checks one document by itself.
+func (c *checker) document(d render.Document) error {
+	o := d.Object
+	known := true
+	var found schema.Result
+	var err error
+	if k, ok := schema.Lookup(o.APIVersion(), o.Kind()); ok {
+		found = schema.Check(k, o)
+	} else if k, ok := c.custom[groupKind(o.Group(), o.Kind())]; ok {
+		found, err = c.customResource(k, o)
+	} else if _, ok := served(o); !ok {
+		found, known = unknown(d)
+	}
+	if err != nil {
+		return err
+	}
+	c.report.Documents = append(c.report.Documents, Document{Object: o.Key().String(), Pos: d.Origin.Pos, Environment: c.subject.Environment, Checked: known})
+	c.cluster(d, known, &found)
+	c.problems(d, Error, found.Problems)
+	c.problems(d, Warning, found.Warnings)
+	return nil
+}
+
+// cluster adds what Writ's cluster says to a document.
+func (c *checker) cluster(d render.Document, known bool, found *schema.Result) {
+	k, ok := served(d.Object)
+	switch {
+	case ok && c.subject.Target == Kubernetes:
+		// The dependency rules see the document as Writ would store it.
+		full, err := admission.Default(k, d.Object)
+		if err != nil {
+			full = d.Object
+		}
+		c.served = append(c.served, checked{object: full, origin: d.Origin, good: len(found.Problems) == 0})
+	case c.subject.Target == Kubernetes:
+	case ok:
+		a := admit(k, d.Object)
+		merge(found, a)
+		c.served = append(c.served, checked{object: a.full, origin: d.Origin, good: len(a.problems) == 0})
+	case known && len(found.Problems) == 0:
+		found.Warnings = append(found.Warnings, api.Problem{
+			Code: CodeNotServed, Path: ".kind", Message: fmt.Sprintf("Writ does not serve %s of %s: plan and apply refuse it", d.Object.Kind(), d.Object.APIVersion()),
+			Hint: "check with --target kube if it is for a Kubernetes cluster",
+		})
+	}
+}
+
+// merge adds what admission found unless it is found already: the rules of
+// Kubernetes are known to both.
+func merge(found *schema.Result, a admitted) {
+	errs := map[string]bool{}
+	for _, p := range found.Problems {
+		errs[p.Path] = true
+	}
+	for _, p := range a.problems {
+		around := p.Path
+		if p.Code == api.CodeDuplicate {
+			around = p.Path[:max(strings.LastIndexAny(p.Path, ".["), 0)]
+		}
+		if !errs[p.Path] && !errs[around] {
+			found.Problems = append(found.Problems, p)
+		}
+	}
+	var warnings []api.Problem
+	for _, w := range found.Warnings {
+		refused := false
+		for _, p := range a.problems {
+			refused = refused || w.Path != "" && strings.HasPrefix(p.Path, w.Path)
+		}
+		if !refused {
+			warnings = append(warnings, w)
+		}
+	}
+	found.Warnings = append(warnings, a.warnings...)
+}
+
+// unknown says about a document of a kind that nobody knows whether that is a
+// mistake, which it is in a group that is known.
+func unknown(d render.Document) (found schema.Result, known bool) {
+	o := d.Object
+	if o.Group() == api.Group {
+		u := unknownKind(d)
+		return schema.Result{Problems: []api.Problem{{Code: u.Code, Path: u.Path, Message: u.Message, Hint: u.Hint}}}, true
+	}
+	if p, ok := schema.Unknown(o.APIVersion(), o.Kind()); ok {
+		return schema.Result{Problems: []api.Problem{p}}, true
+	}
+	return schema.Result{}, false
+}
+
+// policies applies the policies to all documents.
+func (c *checker) policies(documents []render.Document) error {
+	objects := make([]object.Object, len(documents))
+	index := map[object.Key]int{}
+	for i, d := range documents {
+		objects[i] = d.Object
+		index[d.Object.Key()] = i
+	}
+	found, err := c.subject.Policies.Check(c.ctx, objects, edges(c.served, c.pods, index))
+	var l diag.List
+	if errors.As(err, &l) {
+		c.report.Fail(l)
+	} else if err != nil {
+		return fmt.Errorf("check policies: %w", err)
+	}
+	for _, v := range found {
+		d := diag.Diagnostic{Code: PolicyPrefix + strings.TrimPrefix(v.Policy, "#"), Pos: v.Pos, Path: v.Path, Message: v.Message, Hint: v.Hint}
+		if v.Document >= 0 {
+			doc := documents[v.Document]
+			d.Object, d.Pos = doc.Object.Key().String(), doc.Origin.Field(v.Path)
+			d.Notes = []diag.Note{{Pos: v.Pos, Text: "the policy"}}
+		}
+		c.add(Severity(v.Severity), d)
+	}
+	return nil
+}
