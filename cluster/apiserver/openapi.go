@@ -154,13 +154,14 @@ func addPaths(s *schemas, paths node, k api.Kind, v2 bool) {
 	writing := []string{"dryRun", "fieldManager", "fieldValidation"}
 	collection := node{"get": op("list", "", list, false, listing...)}
 	item := node{"get": op("get", "", one, false)}
-	if !k.System {
-		collection["post"] = op("post", one, one, true, writing...)
-		collection["delete"] = op("deletecollection", options, status, true, append(listing, "dryRun")...)
-		item["put"] = op("put", one, one, true, writing...)
-		item["patch"] = op("patch", "", one, true, append(writing, "force")...)
-		item["delete"] = op("delete", options, status, true, "dryRun", "gracePeriodSeconds", "propagationPolicy")
-	}
+	// Of kinds that only the cluster writes too: a client that finds no such
+	// verb looks for it elsewhere, and tells people of that instead of what the
+	// server answers.
+	collection["post"] = op("post", one, one, true, writing...)
+	collection["delete"] = op("deletecollection", options, status, true, append(listing, "dryRun")...)
+	item["put"] = op("put", one, one, true, writing...)
+	item["patch"] = op("patch", "", one, true, append(writing, "force")...)
+	item["delete"] = op("delete", options, status, true, "dryRun", "gracePeriodSeconds", "propagationPolicy")
 	params := []any{}
 	if k.Namespaced {
 		params = append(params, parameter("namespace", "path", v2))
