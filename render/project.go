@@ -48,6 +48,9 @@ type Project struct {
 	// Policies are files that say what the documents must be like, relative to
 	// the directory.
 	Policies []string
+	// Schemas are files and directories with the CustomResourceDefinitions of
+	// kinds that the documents use, relative to the directory.
+	Schemas []string
 	// Limits bound every evaluation.
 	Limits Limits
 }
@@ -168,7 +171,7 @@ func (r *projectReader) read(n *yaml.Node) {
 	if n.Tag == "!!null" {
 		return
 	}
-	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "limits"}, func(key string, v *yaml.Node) {
+	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "schemas", "limits"}, func(key string, v *yaml.Node) {
 		switch key {
 		case "name":
 			r.p.Name = r.name(v, ".name")
@@ -187,6 +190,10 @@ func (r *projectReader) read(n *yaml.Node) {
 		case "policies":
 			for i, item := range r.items(v, ".policies") {
 				r.p.Policies = append(r.p.Policies, r.path(item, fmt.Sprintf(".policies[%d]", i)))
+			}
+		case "schemas":
+			for i, item := range r.items(v, ".schemas") {
+				r.p.Schemas = append(r.p.Schemas, r.path(item, fmt.Sprintf(".schemas[%d]", i)))
 			}
 		case "limits":
 			r.limits(v)

@@ -121,12 +121,16 @@ environments:
   prod:
 limits: {time: 90s, memory: 512MiB}
 policies: [p/a.yaml]
+schemas: [crds]
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Limits != (Limits{Time: 90 * time.Second, Memory: 512 << 20}) || len(p.Policies) != 1 {
 		t.Errorf("limits %+v, policies %v", p.Limits, p.Policies)
+	}
+	if len(p.Schemas) != 1 || p.Schemas[0] != "crds" {
+		t.Errorf("schemas %v", p.Schemas)
 	}
 	dir := fstest.MapFS{}
 	for _, f := range []string{"apps/api/x.cue", "apps/web.jsonnet", "apps/web_test.jsonnet", "apps/notes.txt", "apps/.git/x.cue", "apps/_old/x.cue", "base/x.yaml"} {

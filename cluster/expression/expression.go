@@ -2,7 +2,7 @@
 // and of policies. It is the only importer of cel-go.
 //
 // The functions are those that Kubernetes offers in CEL, but for the
-// authorizer and semver. Evaluation is bounded: every program has a cost
+// authorizer. Evaluation is bounded: every program has a cost
 // limit, counted as Kubernetes counts it, and stops when its context ends.
 // Nothing but the given variables is visible: no clock, environment or file.
 // Maps are walked in the order of their keys, so that equal inputs give equal
@@ -195,7 +195,7 @@ var base = sync.OnceValues(func() (*cel.Env, error) {
 		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.EnableIdentifierEscapeSyntax(),
 		cel.CustomTypeAdapter(adapter{types.DefaultTypeAdapter}),
 		cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Lists(), ext.Math(), ext.TwoVarComprehensions(), ext.Network(),
-		regexFunctions(), listFunctions(), quantityFunctions(), urlFunctions(), formatFunctions(),
+		regexFunctions(), listFunctions(), quantityFunctions(), urlFunctions(), formatFunctions(), semverFunctions(),
 	)
 })
 

@@ -50,6 +50,8 @@ func TestEvaluate(t *testing.T) {
 		{`string(format.dns1123Label().validate("A").hasValue())`, "true"},
 		{`string(format.named("labelValue").value().validate("ok").hasValue())`, "false"},
 		{`string(format.named("nothing").hasValue())`, "false"},
+		{`string(semver("1.10.0").isGreaterThan(semver("1.9.9")) && semver("1.0.0-rc.2").isLessThan(semver("1.0.0-rc.10")) && semver("1.0.0-rc.1").isLessThan(semver("1.0.0")))`, "true"},
+		{`string(semver("v1.02", true).minor()) + string(isSemver("v1.02")) + string(semver("1.0.0+a") == semver("1.0.0+b"))`, "2falsetrue"},
 		{`x.s.upperAscii()`, "WEB"},
 	} {
 		t.Run(c.text, func(t *testing.T) {

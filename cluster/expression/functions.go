@@ -79,7 +79,7 @@ func (costs) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	case "find", "findAll":
 		// Matching walks the string once for each state of the pattern.
 		cost = 1 + (1+size(args[0])/10)*(1+size(args[1])/4)
-	case "quantity", "isQuantity", "url", "isURL", "validate":
+	case "quantity", "isQuantity", "url", "isURL", "validate", "semver", "isSemver":
 		cost = 1 + size(args[len(args)-1])/10
 	default:
 		return nil

@@ -53,7 +53,8 @@ func (r *rules) binding(ref rbacv1.RoleRef, subjects []rbacv1.Subject, namespace
 		r.name(at+".name", s.Name, nothing)
 		switch s.Kind {
 		case rbacv1.ServiceAccountKind:
-			if s.Namespace == "" {
+			// A RoleBinding without it means its own namespace.
+			if s.Namespace == "" && !namespaced {
 				r.add(api.CodeRequired, at+".namespace", "", "a ServiceAccount needs it")
 			}
 			if s.APIGroup != "" {

@@ -85,7 +85,11 @@ func (a *app) checkSubject(ctx context.Context, f *checkFlags) (s check.Subject,
 	if s.Policies, err = m.policies(files); err != nil {
 		return s, nil, f.src.locate(err)
 	}
-	for _, path := range f.crds {
+	var crds []string
+	for _, p := range f.src.project.Schemas {
+		crds = append(crds, filepath.Join(f.src.dir, filepath.FromSlash(p)))
+	}
+	for _, path := range append(crds, f.crds...) {
 		found, err := a.definitions(ctx, path)
 		if err != nil {
 			return s, nil, err
