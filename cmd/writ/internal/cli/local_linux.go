@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/client"
 	"github.com/writ-dev/writ/cluster/server"
 	"github.com/writ-dev/writ/nodeagent/image"
@@ -87,12 +90,49 @@ func startLocal(ctx context.Context, o localOptions) (*local, error) {
 	})
 	select {
 	case <-joined:
-		return l, nil
 	case <-l.agent.done:
 		return nil, errors.Join(l.agent.err, l.stop())
 	case <-ctx.Done():
 		return nil, errors.Join(ctx.Err(), l.stop())
 	}
+	// Else the first pods would be told that there is no node.
+	watched, cancel := l.watch(ctx)
+	defer cancel()
+	if err := awaitNode(watched, l.client); err != nil {
+		return nil, errors.Join(err, l.failure(), l.stop())
+	}
+	return l, nil
+}
+
+// nodeTime bounds how long the node may take to be ready.
+const nodeTime = 20 * time.Second
+
+// awaitNode returns when a node is ready.
+func awaitNode(ctx context.Context, c *client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, nodeTime)
+	defer cancel()
+	events, err := c.Watch(ctx, api.Node, 0, api.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("wait for the node: %w", err)
+	}
+	for e := range events {
+		if e.Object.IsZero() || e.Type == api.Deleted {
+			continue
+		}
+		n, err := api.Decode[corev1.Node](e.Object)
+		if err != nil {
+			return err
+		}
+		for _, cond := range n.Status.Conditions {
+			if cond.Type == corev1.NodeReady && cond.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("wait for the node: %w", err)
+	}
+	return errors.New("wait for the node: the server ended the watch")
 }
 
 // watch returns a context that ends when ctx does, or when a part of the
