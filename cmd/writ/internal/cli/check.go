@@ -34,8 +34,8 @@ the CustomResourceDefinition of its kind, the rules of its kind, what Writ's clu
 refuse (unless --target kube), declared dependencies, names that lead nowhere, and policies.
 
 All environments are checked, unless --env names some. Images are not built. Documents of
-a kind that nothing is known about are counted as unchecked. Exit code 1 says that there is an error; with --strict, or a warning, or an
-unchecked document.`,
+a kind that nothing is known about are counted as unchecked. Exit code 1 says that there
+is an error or, with --strict, a warning or an unchecked document.`,
 		Example: `  writ check .
   writ check . --env prod
   writ check . --strict --crd crds -o sarif > check.sarif
