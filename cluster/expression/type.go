@@ -24,13 +24,15 @@ const (
 	List
 	Map
 	Record
+	// Optional is a value that need not be there: Value of nil is none.
+	Optional
 )
 
 // Type is what an expression knows of a value before it is evaluated. A Type
 // may not contain itself.
 type Type struct {
 	Kind Kind
-	// Elem is of a List's elements or a Map's values.
+	// Elem is of a List's elements, a Map's values, or an Optional's value.
 	Elem *Type
 	// Name tells Records apart; Fields are their members, by the names that
 	// expressions use; Members gives the name in JSON where it differs.
@@ -71,6 +73,8 @@ func (t *Type) cel() *cel.Type {
 		return cel.MapType(cel.StringType, t.Elem.cel())
 	case Record:
 		return cel.ObjectType(t.Name)
+	case Optional:
+		return cel.OptionalType(t.Elem.cel())
 	}
 	return cel.DynType
 }

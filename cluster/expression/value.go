@@ -48,6 +48,11 @@ func (t *Type) Value(v any) any {
 		if m, ok := v.(map[string]any); ok {
 			return t.record(m)
 		}
+	case Optional:
+		if v == nil {
+			return types.OptionalNone
+		}
+		return types.OptionalOf(native(t.Elem.Value(v)))
 	}
 	return native(v)
 }

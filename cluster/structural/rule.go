@@ -23,6 +23,9 @@ type Rule struct {
 	Reason  string
 	// FieldPath is the field at fault, relative to self: ".spec.replicas".
 	FieldPath string
+	// old is the type of the variable oldSelf where a rule may do without a
+	// value of it; nil where it may not.
+	old *expression.Type
 
 	rule, messageExpression *expression.Program
 }
@@ -54,7 +57,12 @@ func (p *parser) rules(s *Schema, m map[string]any, at string) {
 // rule reads one rule; false means that there is nothing to evaluate.
 func (p *parser) rule(m map[string]any, self *expression.Type, at string) (Rule, bool) {
 	r := Rule{Message: strings.TrimSpace(text(m["message"])), Reason: text(m["reason"]), FieldPath: text(m["fieldPath"])}
-	variables := []expression.Variable{{Name: "self", Type: self}, {Name: "oldSelf", Type: self}}
+	old := self
+	if truth(m["optionalOldSelf"]) {
+		old = &expression.Type{Kind: expression.Optional, Elem: self}
+		r.old = old
+	}
+	variables := []expression.Variable{{Name: "self", Type: self}, {Name: "oldSelf", Type: old}}
 	program, ok := p.compile(text(m["rule"]), at+".rule", variables, expression.BoolType)
 	if !ok {
 		return r, false
@@ -66,8 +74,9 @@ func (p *parser) rule(m map[string]any, self *expression.Type, at string) (Rule,
 	if r.Message == "" {
 		r.Message = "does not satisfy the rule: " + strings.Join(strings.Fields(text(m["rule"])), " ")
 	}
-	// A rule about a change has nothing to say about an object that is new.
-	return r, !program.Uses("oldSelf")
+	// A rule about a change has nothing to say about an object that is new,
+	// unless it says so itself.
+	return r, r.old != nil || !program.Uses("oldSelf")
 }
 
 func (p *parser) compile(expr, at string, variables []expression.Variable, result *expression.Type) (*expression.Program, bool) {
@@ -90,10 +99,14 @@ func (p *parser) compile(expr, at string, variables []expression.Variable, resul
 }
 
 // Evaluate reports which of the schema's rules v breaks. v must have passed
-// Validate and have its defaults. An error means that ctx ended.
-func (s *Schema) Evaluate(ctx context.Context, v any) ([]api.Problem, error) {
+// Validate and have its defaults. What the rules cost is added to spent, when
+// that is not nil. An error means that ctx ended.
+func (s *Schema) Evaluate(ctx context.Context, v any, spent *uint64) ([]api.Problem, error) {
 	e := evaluator{ctx: ctx, meter: expression.Meter{Limit: maxObjectCost}}
 	e.value(s, "", v, 0)
+	if spent != nil {
+		*spent += e.meter.Used
+	}
 	return e.problems, e.err
 }
 
@@ -102,10 +115,12 @@ type evaluator struct {
 	meter    expression.Meter
 	problems []api.Problem
 	err      error
+	// spent says that the rules have cost all that they may.
+	spent bool
 }
 
 func (e *evaluator) value(s *Schema, at string, v any, depth int) {
-	if v == nil || e.err != nil || depth > maxValueDepth || len(e.problems) >= maxProblems {
+	if v == nil || e.err != nil || e.spent || depth > maxValueDepth || len(e.problems) >= maxProblems {
 		return
 	}
 	if len(s.Rules) > 0 {
@@ -134,10 +149,17 @@ const maxValueDepth = 1000
 func (e *evaluator) rules(s *Schema, at string, v any) {
 	values := map[string]any{"self": s.self.Value(v)}
 	for _, r := range s.Rules {
+		if r.old != nil {
+			values["oldSelf"] = r.old.Value(nil)
+		}
 		ok, err := r.rule.Bool(e.ctx, values, &e.meter)
 		switch {
 		case e.ctx.Err() != nil:
 			e.err = e.ctx.Err()
+			return
+		case e.meter.Used > e.meter.Limit:
+			e.spent = true
+			e.add(at, "the rules cannot be evaluated: they cost too much for one object")
 			return
 		case err != nil:
 			e.add(at+r.FieldPath, "the rule cannot be evaluated: %v", err)

@@ -12,9 +12,9 @@
 // where a schema says nullable.
 //
 // Known differences from a Kubernetes API server: transition rules (oldSelf)
-// are not evaluated, because there is no old object; equality of lists of type
-// set and map is that of lists; the cost of rules is limited when they run and
-// not estimated beforehand.
+// are not evaluated, because there is no old object, unless they allow for that
+// (optionalOldSelf); equality of lists of type set and map is that of lists; the
+// cost of rules is limited when they run and not estimated beforehand.
 package structural
 
 import (

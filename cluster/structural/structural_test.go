@@ -53,7 +53,7 @@ func check(t testing.TB, schema, spec string) string {
 	problems = v.Schema.Validate("Thing", full)
 	if len(problems) == 0 {
 		var err error
-		if problems, err = v.Schema.Evaluate(t.Context(), full); err != nil {
+		if problems, err = v.Schema.Evaluate(t.Context(), full, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,6 +96,7 @@ func TestCustomResource(t *testing.T) {
 		{"rule in a list", "{type: object, properties: {l: {type: array, items: {type: object, properties: {num: {type: integer}}, x-kubernetes-validations: [{rule: self.num > 0, message: must be positive}]}}}}", "{l: [{num: 1}, {num: 0}]}", `Rule .spec.l[1]: must be positive`},
 		{"rule sees defaults", "{type: object, properties: {num: {type: integer, default: 3}}, x-kubernetes-validations: [{rule: self.num == 3}]}", "{}", ""},
 		{"rule about a change", "{type: object, properties: {num: {type: integer}}, x-kubernetes-validations: [{rule: self.num == oldSelf.num}]}", "{num: 1}", ""},
+		{"rule about a change or something new", "{type: object, properties: {num: {type: integer}}, x-kubernetes-validations: [{rule: 'oldSelf.hasValue() || self.num == 1', optionalOldSelf: true, message: begin with 1}]}", "{num: 2}", "Rule .spec: begin with 1"},
 		{"rule with an error", "{type: object, properties: {a: {type: string}}, x-kubernetes-validations: [{rule: self.a == 'x'}]}", "{}", `Rule .spec: the rule cannot be evaluated: no such key: a`},
 		{"rule on escaped names", "{type: object, properties: {namespace: {type: string}, a-b: {type: integer}, m: {type: object, additionalProperties: {type: string}}, t: {type: string, format: date-time}}, x-kubernetes-validations: [{rule: \"self.__namespace__ == 'ns' && self.a__dash__b == 1 && self.m['x-y'] == 'z' && self.t < timestamp('2027-01-01T00:00:00Z')\"}]}", "{namespace: ns, a-b: 1, m: {x-y: z}, t: '2026-01-31T12:00:00Z'}", ""},
 		{"rule that costs too much", "{type: object, properties: {l: {type: array, items: {type: integer}}}, x-kubernetes-validations: [{rule: 'self.l.all(a, self.l.all(b, self.l.all(c, a + b + c > 0)))'}]}", "{l: [" + strings.Repeat("1, ", 300) + "1]}", `Rule .spec: the rule cannot be evaluated: the expression costs too much`},
@@ -143,7 +144,7 @@ func TestEvaluateEnds(t *testing.T) {
 	d, _ := structural.ParseDefinition(tree(t, definition("{type: object, properties: {l: {type: array, items: {type: integer}}}, x-kubernetes-validations: [{rule: 'self.l.all(a, self.l.all(b, a + b > 0))'}]}")))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := d.Versions[0].Schema.Evaluate(ctx, tree(t, "{spec: {l: ["+strings.Repeat("1, ", 300)+"1]}}"))
+	_, err := d.Versions[0].Schema.Evaluate(ctx, tree(t, "{spec: {l: ["+strings.Repeat("1, ", 300)+"1]}}"), nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
@@ -172,7 +173,7 @@ func FuzzDefinition(f *testing.F) {
 		for _, v := range d.Versions {
 			full := v.Schema.WithDefaults(o)
 			_ = v.Schema.Validate("Thing", full)
-			_, _ = v.Schema.Evaluate(t.Context(), full)
+			_, _ = v.Schema.Evaluate(t.Context(), full, nil)
 		}
 	})
 }

@@ -116,6 +116,9 @@ func (c *checker) typed(s *Schema, at place, v any) bool {
 
 func (c *checker) object(s *Schema, at place, m map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if c.full() {
+			return
+		}
 		switch f := s.Property(key); {
 		case f != nil:
 			next := at.field(key)

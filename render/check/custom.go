@@ -20,6 +20,10 @@ type customKind struct {
 	broken bool
 }
 
+// maxRuleCost is what the rules of definitions may cost for one bundle. One
+// object of the dearest sort costs a twentieth of it.
+const maxRuleCost = 200_000_000
+
 func groupKind(group, kind string) string { return kind + "." + group }
 
 // definitions reads the CustomResourceDefinitions among documents and more;
@@ -72,7 +76,13 @@ func (c *checker) customResource(k customKind, o object.Object) (schema.Result, 
 	if len(problems) > 0 || k.broken {
 		return found, nil
 	}
-	problems, err := v.Schema.Evaluate(c.ctx, full)
+	if c.spent > maxRuleCost {
+		found.Problems = append(found.Problems, api.Problem{
+			Code: structural.CodeRule, Message: "the rules of its definition were not evaluated: those of the documents before cost too much",
+		})
+		return found, nil
+	}
+	problems, err := v.Schema.Evaluate(c.ctx, full, &c.spent)
 	found.Problems = append(found.Problems, problems...)
 	return found, err
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/writ-dev/writ/cluster/access"
 	"github.com/writ-dev/writ/cluster/api"
@@ -16,7 +15,7 @@ import (
 
 // edges are the accesses that documents declare, resolved by the same code as
 // in the cluster. index finds a document by its key.
-func edges(documents []checked, pods []podSet, index map[object.Key]int) []policy.Edge {
+func edges(documents []checked, pods pods, index map[object.Key]int) []policy.Edge {
 	state := stateOf(documents)
 	var out []policy.Edge
 	for _, e := range access.Resolve(state, "").Edges {
@@ -50,7 +49,7 @@ func from(s access.State, e access.Edge, d *api.Dependency) map[string]any {
 	return out
 }
 
-func to(s access.State, pods []podSet, e access.Edge, d *api.Dependency) map[string]any {
+func to(s access.State, pods pods, e access.Edge, d *api.Dependency) map[string]any {
 	out := map[string]any{
 		"namespace": e.Spec.ServiceNamespace, "service": e.Spec.ServiceName,
 		"labels": map[string]any{}, "workloads": []any{}, "ports": []any{},
@@ -67,15 +66,12 @@ func to(s access.State, pods []podSet, e access.Edge, d *api.Dependency) map[str
 	}
 	out["ports"] = ports
 	service, err := api.Decode[corev1.Service](o)
-	if err != nil || len(service.Spec.Selector) == 0 {
+	if err != nil {
 		return out
 	}
-	selector := labels.SelectorFromSet(service.Spec.Selector)
-	var behind []any
-	for _, p := range pods {
-		if p.key.Namespace == o.Namespace() && selector.Matches(labels.Set(p.labels)) {
-			behind = append(behind, p.key.Kind+"/"+p.key.Name)
-		}
+	behind := []any{}
+	for _, p := range pods.selected(o.Namespace(), service.Spec.Selector) {
+		behind = append(behind, p.key.Kind+"/"+p.key.Name)
 	}
 	out["workloads"] = behind
 	return out

@@ -2,9 +2,11 @@ package check
 
 import (
 	"encoding/json"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/render"
@@ -30,15 +32,38 @@ var templates = map[string]string{
 	"StatefulSet.apps": inSpec, "DaemonSet.apps": inSpec, "Job.batch": inSpec, "CronJob.batch": inJob,
 }
 
-// podsOf are the pods of all documents that have any.
-func podsOf(documents []render.Document) []podSet {
-	var out []podSet
+// pods are the pods of all documents that have any, by document and by label.
+type pods struct {
+	byKey   map[object.Key]podSet
+	byLabel map[podLabel][]podSet
+}
+
+type podLabel struct{ namespace, key, value string }
+
+func podsOf(documents []render.Document) pods {
+	out := pods{map[object.Key]podSet{}, map[podLabel][]podSet{}}
 	for _, d := range documents {
-		if p, ok := podOf(d.Object); ok {
-			out = append(out, p)
+		p, ok := podOf(d.Object)
+		if !ok {
+			continue
+		}
+		out.byKey[p.key] = p
+		for k, v := range p.labels {
+			l := podLabel{p.key.Namespace, k, v}
+			out.byLabel[l] = append(out.byLabel[l], p)
 		}
 	}
 	return out
+}
+
+// selected are the pods that a Service selects, in the order of the documents.
+func (p pods) selected(namespace string, selector map[string]string) []podSet {
+	for k, v := range selector {
+		// One label leaves few; the whole selector decides.
+		all := labels.SelectorFromSet(selector)
+		return slices.DeleteFunc(slices.Clone(p.byLabel[podLabel{namespace, k, v}]), func(s podSet) bool { return !all.Matches(labels.Set(s.labels)) })
+	}
+	return nil // a Service without a selector selects nothing
 }
 
 func podOf(o object.Object) (podSet, bool) {

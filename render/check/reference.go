@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/writ-dev/writ/cluster/api"
@@ -22,10 +21,7 @@ import (
 // does not have, a port that no pod behind a Service has. A document that is
 // not in the bundle may be in the cluster; nothing is said of it.
 func (c *checker) references(documents []render.Document) {
-	r := &referrer{services: map[object.Key]*corev1.Service{}, keys: map[object.Key][]string{}, pods: c.pods, own: map[object.Key]podSet{}}
-	for _, p := range c.pods {
-		r.own[p.key] = p
-	}
+	r := &referrer{services: map[object.Key]*corev1.Service{}, keys: map[object.Key][]string{}, pods: c.pods}
 	for _, d := range documents {
 		r.target(d.Object)
 	}
@@ -41,8 +37,7 @@ type referrer struct {
 	services map[object.Key]*corev1.Service
 	// keys are those of ConfigMaps and Secrets.
 	keys  map[object.Key][]string
-	pods  []podSet
-	own   map[object.Key]podSet
+	pods  pods
 	found []api.Problem
 }
 
@@ -90,7 +85,7 @@ func (r *referrer) document(o object.Object) {
 			r.service(k.Namespace, &s.Spec)
 		}
 	}
-	if p, ok := r.own[o.Key()]; ok {
+	if p, ok := r.pods.byKey[o.Key()]; ok {
 		r.containers(o.Namespace(), p.path+".spec.initContainers", p.spec.InitContainers)
 		r.containers(o.Namespace(), p.path+".spec.containers", p.spec.Containers)
 	}
@@ -140,19 +135,12 @@ func (r *referrer) backend(namespace, at string, b *networkingv1.IngressBackend)
 // service warns of a target port that is a name which no pod behind the
 // Service has.
 func (r *referrer) service(namespace string, s *corev1.ServiceSpec) {
-	if len(s.Selector) == 0 {
-		return
-	}
-	selector := labels.SelectorFromSet(s.Selector)
 	for i, p := range s.Ports {
 		if p.TargetPort.Type != intstr.String || p.TargetPort.StrVal == "" {
 			continue
 		}
 		var names, workloads []string
-		for _, set := range r.pods {
-			if set.key.Namespace != namespace || !selector.Matches(labels.Set(set.labels)) {
-				continue
-			}
+		for _, set := range r.pods.selected(namespace, s.Selector) {
 			workloads = append(workloads, set.key.String())
 			for _, c := range slices.Concat(set.spec.InitContainers, set.spec.Containers) {
 				for _, q := range c.Ports {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/cluster/admission"
@@ -40,12 +42,13 @@ type Subject struct {
 // Run checks every document of a bundle. The error says that the check could
 // not be done; what the check finds is in the report.
 func Run(ctx context.Context, b *render.Bundle, s Subject) (*Report, error) {
-	c := &checker{ctx: ctx, subject: s, report: &Report{}, custom: definitions(b.Documents, s.Definitions), pods: podsOf(b.Documents)}
+	c := &checker{ctx: ctx, subject: s, report: &Report{}, custom: definitions(b.Documents, s.Definitions), pods: podsOf(b.Documents), unserved: map[string][]render.Document{}}
 	for _, d := range b.Documents {
 		if err := c.document(d); err != nil {
 			return nil, err
 		}
 	}
+	c.notServed()
 	errs, warnings := dependencies(c.served)
 	for _, d := range errs {
 		c.add(Error, d)
@@ -69,9 +72,13 @@ type checker struct {
 	subject Subject
 	report  *Report
 	custom  map[string]customKind
-	pods    []podSet
-	// served are the documents of kinds that Writ serves.
-	served []checked
+	pods    pods
+	// spent is what the rules of definitions have cost.
+	spent uint64
+	// served are the documents of kinds that Writ serves, unserved those of
+	// other known kinds, by apiVersion and kind.
+	served   []checked
+	unserved map[string][]render.Document
 }
 
 func (c *checker) add(s Severity, d diag.Diagnostic) {
@@ -128,10 +135,24 @@ func (c *checker) cluster(d render.Document, known bool, found *schema.Result) {
 		merge(found, a)
 		c.served = append(c.served, checked{object: a.full, origin: d.Origin, good: len(a.problems) == 0})
 	case known && len(found.Problems) == 0:
-		found.Warnings = append(found.Warnings, api.Problem{
-			Code: CodeNotServed, Path: ".kind", Message: fmt.Sprintf("Writ does not serve %s of %s: plan and apply refuse it", d.Object.Kind(), d.Object.APIVersion()),
+		key := d.Object.APIVersion() + " " + d.Object.Kind()
+		c.unserved[key] = append(c.unserved[key], d)
+	}
+}
+
+// notServed warns of kinds that Writ does not serve, once each.
+func (c *checker) notServed() {
+	for _, key := range slices.Sorted(maps.Keys(c.unserved)) {
+		list := c.unserved[key]
+		apiVersion, kind, _ := strings.Cut(key, " ")
+		others := ""
+		if len(list) > 1 {
+			others = fmt.Sprintf(", and %d others", len(list)-1)
+		}
+		c.problems(list[0], Warning, []api.Problem{{
+			Code: CodeNotServed, Path: ".kind", Message: fmt.Sprintf("Writ does not serve %s of %s: plan and apply refuse it%s", kind, apiVersion, others),
 			Hint: "check with --target kube if it is for a Kubernetes cluster",
-		})
+		}})
 	}
 }
 

@@ -66,6 +66,8 @@ func TestRun(t *testing.T) {
 		{name: "good", docs: []string{deployment("web", ""), service("web"), dependency("web", "web", "http", "none"), good}},
 		{name: "kind that Writ does not serve", docs: []string{ingressDoc(80), service("s")},
 			want: "warning NotServed 1 Ingress.networking.k8s.io default/i .kind: Writ does not serve Ingress of networking.k8s.io/v1: plan and apply refuse it; check with --target kube if it is for a Kubernetes cluster"},
+		{name: "several of a kind that Writ does not serve", docs: []string{ingressDoc(80), strings.Replace(ingressDoc(80), "name: i,", "name: j,", 1), service("s")},
+			want: "warning NotServed 1 Ingress.networking.k8s.io default/i .kind: Writ does not serve Ingress of networking.k8s.io/v1: plan and apply refuse it, and 1 others; check with --target kube if it is for a Kubernetes cluster"},
 		{name: "the same for Kubernetes", target: check.Kubernetes, docs: []string{ingressDoc(80), service("s")}},
 		{name: "field that Writ does not honour", docs: []string{strings.Replace(deployment("web", ""), `"containers"`, `"hostNetwork":true,"containers"`, 1)},
 			want: "error DEP010 1 Deployment.apps default/web .spec.template.spec.hostNetwork: a pod on the host's network would bypass its declared dependencies; remove it; publish ports with a Service of type NodePort"},
