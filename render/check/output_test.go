@@ -54,11 +54,17 @@ really [UnknownField]
   fix: remove it
 warning: b.yaml: Thing t: hm [policy:a,b]
 error: about nothing & <nobody>` + "\x01" + `
-unchecked: b.yaml:1: Thing t: nothing is known about this kind: give its CustomResourceDefinition with --crd
+unchecked: b.yaml:1: nothing is known about Thing (1 document): give its CustomResourceDefinition with --crd
 2 documents checked, 1 unchecked: 2 errors, 1 warning
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	same := report()
+	same.Findings = append(same.Findings, same.Findings[0], same.Findings[0])
+	got = write(t, func(b *bytes.Buffer) error { return same.WriteText(b, nil) })
+	if strings.Count(got, "really") != 1 || !strings.Contains(got, "really (and in 2 other documents) [UnknownField]") || !strings.Contains(got, "4 errors") {
+		t.Errorf("got:\n%s", got)
 	}
 	got = write(t, func(b *bytes.Buffer) error {
 		return (&check.Report{Documents: report().Documents[:1]}).WriteText(b, nil)

@@ -122,14 +122,14 @@ func (c *checker) document(d render.Document) error {
 func (c *checker) cluster(d render.Document, known bool, found *schema.Result) {
 	k, ok := served(d.Object)
 	switch {
-	case ok && c.subject.Target == Kubernetes:
+	case ok && c.subject.Target == Kubernetes && k.Group != api.Group:
 		// The dependency rules see the document as Writ would store it.
 		full, err := admission.Default(k, d.Object)
 		if err != nil {
 			full = d.Object
 		}
 		c.served = append(c.served, checked{object: full, origin: d.Origin, good: len(found.Problems) == 0})
-	case c.subject.Target == Kubernetes:
+	case c.subject.Target == Kubernetes && !ok:
 	case ok:
 		a := admit(k, d.Object)
 		merge(found, a)

@@ -87,6 +87,8 @@ func TestRun(t *testing.T) {
 			want: `error RemovedAPI 1 Deployment.extensions web .apiVersion: extensions/v1beta1 Deployment is not served since Kubernetes 1.16; use apps/v1`},
 		{name: "misspelt kind of Writ", docs: []string{strings.Replace(dependency("a", "b", "c", "none"), `"Dependency"`, `"Dependncy"`, 1)},
 			want: `error UnknownKind 1 Dependncy.writ.dev d .kind: kind Dependncy of writ.dev/v1alpha1 is not served by Writ; did you mean "Dependency"?`},
+		{name: "kind of Writ, for Kubernetes", target: check.Kubernetes, docs: []string{strings.Replace(dependency("a", "b", "80", "none"), `"start"`, `"strat"`, 1), deployment("a", "")},
+			want: `error UnknownField 1 Dependency.writ.dev default/d .spec.strat: spec has no field "strat"; did you mean "start"?`},
 		{name: "kind of nobody", docs: []string{`{"apiVersion":"nobody.example/v1","kind":"Thing","metadata":{"name":"t"}}`}, unchecked: 1},
 		{name: "dependency on a broken document", docs: []string{deployment("web", `,"x":1`), service("s"), dependency("web", "s", "80", "none")},
 			want: `error UnknownField 1 Deployment.apps default/web .spec.template.spec.containers[0].x: containers has no field "x"`},
