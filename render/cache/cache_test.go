@@ -356,3 +356,30 @@ func TestOpen(t *testing.T) {
 		t.Errorf("a cache below a file: %v", err)
 	}
 }
+
+// TestMemo: an answer counts while all that it was worked out from is as it was.
+func TestMemo(t *testing.T) {
+	m := newTree(t, map[string]string{"a.yaml": "a: 1\n", "b.yaml": "b: 1\n"})
+	r, err := languages["yaml"].Eval(t.Context(), lang.Program{FS: m.root.FS(), Entry: "."})
+	m.must(err)
+	session := func() *cache.Session { return m.c.Session(m.root.FS(), library) }
+	session().Remember("question", r.Reads, []byte("answer"))
+	if b, ok := session().Recall("question"); !ok || string(b) != "answer" {
+		t.Errorf("recalled %q, %v", b, ok)
+	}
+	if _, ok := session().Recall("another question"); ok {
+		t.Error("another question has that answer")
+	}
+	m.write("c.yaml", "c: 1\n")
+	if _, ok := session().Recall("question"); ok {
+		t.Error("a file more, and the answer is the same")
+	}
+	m.must(os.Remove(m.path("c.yaml")))
+	if _, ok := session().Recall("question"); !ok {
+		t.Error("all is as it was, and the answer is gone")
+	}
+	m.write("b.yaml", "b: 2\n")
+	if _, ok := session().Recall("question"); ok {
+		t.Error("a file changed, and the answer is the same")
+	}
+}

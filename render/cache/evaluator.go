@@ -93,8 +93,15 @@ func (s *Session) holds(e *entry) (ok, fresh bool) {
 // keep stores a result, if what it was made of is still there to be marked: a
 // file that changed during the evaluation must not be taken for what was read.
 func (s *Session) keep(key string, r *lang.Result) {
-	e := &entry{Result: *r, Marks: make([]mark, len(r.Reads))}
-	for i, read := range r.Reads {
+	e := &entry{Result: *r, value: r.Value.AppendBinary(nil)}
+	e.Result.Value = lang.Value{}
+	s.store(key, e)
+}
+
+// store marks what an entry depends on and writes it.
+func (s *Session) store(key string, e *entry) {
+	e.Marks = make([]mark, len(e.Result.Reads))
+	for i, read := range e.Result.Reads {
 		if lang.IsLibrary(read.File) {
 			continue
 		}
@@ -103,8 +110,6 @@ func (s *Session) keep(key string, r *lang.Result) {
 		}
 		e.Marks[i] = s.look(read).mark
 	}
-	e.value = r.Value.AppendBinary(nil)
-	e.Result.Value = lang.Value{}
 	s.cache.write(key, e)
 	s.mu.Lock()
 	s.written = true

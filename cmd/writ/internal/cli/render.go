@@ -1,15 +1,22 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/render/check"
+	"github.com/writ-dev/writ/stdlib"
 )
 
 func (a *app) renderCmd() *cobra.Command {
@@ -41,14 +48,14 @@ that an earlier run wrote there and that are no longer rendered are removed.`,
 			if err := a.buildImages(cmd.Context(), &src); err != nil {
 				return err
 			}
+			if out == "" {
+				return a.renderText(cmd.Context(), &src, output)
+			}
 			all, err := a.renderAll(cmd.Context(), &src, check.Options{AllowUnknown: true})
 			if err != nil {
 				return err
 			}
-			if out != "" {
-				return a.writeRendered(all, out, &src)
-			}
-			return a.printRendered(all, output)
+			return a.writeRendered(all, out, &src)
 		},
 	}
 	src.register(cmd)
@@ -58,19 +65,83 @@ that an earlier run wrote there and that are no longer rendered are removed.`,
 	return cmd
 }
 
-func (a *app) printRendered(all []rendered, output string) error {
+// renderText prints the documents. When nothing has changed since they were
+// last printed, they are not even read as documents.
+func (a *app) renderText(ctx context.Context, src *sourceFlags, output string) error {
+	m, err := src.module()
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	targets, selected, err := src.targets(m)
+	if err != nil {
+		return err
+	}
+	remember := func([]lang.Read, []remark, []byte) {}
+	if c, err := openCache(); err == nil && !src.noCache && !src.prove {
+		session := c.Session(m.root.FS(), stdlib.FS())
+		defer session.Close()
+		question, err := renderQuestion(src, m, targets, selected, output)
+		if err != nil {
+			return err
+		}
+		if b, ok := session.Recall(question); ok {
+			var remarks []remark
+			first, text, _ := bytes.Cut(b, []byte{'\n'})
+			if json.Unmarshal(first, &remarks) == nil {
+				a.tell(remarks)
+				_, err := a.out.Write(text)
+				return err
+			}
+		}
+		remember = func(reads []lang.Read, remarks []remark, text []byte) {
+			if b, err := json.Marshal(remarks); err == nil {
+				session.Remember(question, reads, append(append(b, '\n'), text...))
+			}
+		}
+	}
+	all, remarks, err := a.renderSilently(ctx, src, check.Options{AllowUnknown: true})
+	if err != nil {
+		return err
+	}
+	a.tell(remarks)
 	if len(all) > 1 {
 		return usageError{errors.New("several environments do not go into one stream; add --out DIR")}
 	}
-	encode := all[0].YAML
+	text := encodeRendered(all[0], output)
+	remember(all[0].Reads, remarks, text)
+	_, err = a.out.Write(text)
+	return err
+}
+
+// renderQuestion is all that decides what is printed, but for the files read.
+func renderQuestion(src *sourceFlags, m *module, targets []render.Target, selected render.Select, output string) (string, error) {
+	var languages []render.Language
+	for _, t := range targets {
+		// Which language it is shows in what the directory holds.
+		l, err := render.Detect(m.root.FS(), path.Join(m.below, t.Entry))
+		if err != nil {
+			return "", src.locate(err)
+		}
+		languages = append(languages, l)
+	}
+	wd, err := os.Getwd() // positions in warnings are relative to it
+	if err != nil {
+		return "", err
+	}
+	question, err := json.Marshal([]any{"render", output, src.root, wd, targets, languages, selected, src.entry})
+	return string(question), err
+}
+
+func encodeRendered(r rendered, output string) []byte {
+	encode := r.YAML
 	switch output {
 	case "json":
-		encode = all[0].JSON
+		encode = r.JSON
 	case "jsonl":
-		encode = all[0].JSONLines
+		encode = r.JSONLines
 	}
-	_, err := a.out.Write(encode())
-	return err
+	return encode()
 }
 
 // writeRendered writes a directory, or one for each of several environments.

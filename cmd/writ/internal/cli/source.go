@@ -177,21 +177,43 @@ type rendered struct {
 // renderAll renders every selected environment, in worker processes, and checks
 // it as the server would.
 func (a *app) renderAll(ctx context.Context, s *sourceFlags, o check.Options) ([]rendered, error) {
-	all, err := a.renderEnvironments(ctx, s)
+	all, remarks, err := a.renderSilently(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
+	a.tell(remarks)
+	return all, nil
+}
+
+// remark is what is said of the documents of one environment.
+type remark struct {
+	Warnings             diag.List
+	Unchecked, Documents int
+}
+
+func (a *app) renderSilently(ctx context.Context, s *sourceFlags, o check.Options) ([]rendered, []remark, error) {
+	all, err := a.renderEnvironments(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	var remarks []remark
 	for _, r := range all {
 		verdict, err := check.Bundle(r.Bundle, o)
 		if err != nil {
-			return nil, s.locate(err)
+			return nil, nil, s.locate(err)
 		}
-		a.warn(s.locate(verdict.Warnings))
-		if n := len(verdict.Unchecked); n > 0 {
-			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.live, yellow, "warning:"), n, len(r.Documents))
+		remarks = append(remarks, remark{diag.From(s.locate(verdict.Warnings.Err())), len(verdict.Unchecked), len(r.Documents)})
+	}
+	return all, remarks, nil
+}
+
+func (a *app) tell(remarks []remark) {
+	for _, r := range remarks {
+		a.warn(r.Warnings)
+		if r.Unchecked > 0 {
+			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.live, yellow, "warning:"), r.Unchecked, r.Documents)
 		}
 	}
-	return all, nil
 }
 
 // renderEnvironments renders every selected environment.
@@ -297,14 +319,14 @@ const maxWarnings = 20
 
 // warn shows warnings; those about one field of one source, which many
 // documents have, are one.
-func (a *app) warn(warnings error) {
+func (a *app) warn(warnings diag.List) {
 	type place struct {
 		pos           diag.Position
 		path, message string
 	}
 	var order []diag.Diagnostic
 	count := map[place]int{}
-	for _, w := range diag.From(warnings) {
+	for _, w := range warnings {
 		p := place{w.Pos, w.Path, w.Message}
 		if count[p]++; count[p] == 1 {
 			order = append(order, w)
