@@ -17,8 +17,11 @@ package check
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/writ-dev/writ/cluster/access"
 	"github.com/writ-dev/writ/cluster/admission"
@@ -49,8 +52,8 @@ type Verdict struct {
 // diag.List, holds everything wrong; the verdict is valid in any case.
 func Bundle(b *render.Bundle, o Options) (*Verdict, error) {
 	c := &gate{verdict: &Verdict{}}
-	for _, d := range b.Documents {
-		c.document(d, o)
+	for i, a := range admitAll(b.Documents) {
+		c.document(b.Documents[i], a, o)
 	}
 	c.dependencies()
 	return c.verdict, c.errs.Err()
@@ -72,9 +75,8 @@ type checked struct {
 	good   bool
 }
 
-func (c *gate) document(d render.Document, o Options) {
-	k, ok := served(d.Object)
-	if !ok {
+func (c *gate) document(d render.Document, a *admitted, o Options) {
+	if a == nil {
 		c.verdict.Unchecked = append(c.verdict.Unchecked, d.Object.Key().String())
 		if !o.AllowUnknown {
 			c.errs = append(c.errs, unknownKind(d))
@@ -82,7 +84,6 @@ func (c *gate) document(d render.Document, o Options) {
 		return
 	}
 	c.verdict.Checked++
-	a := admit(k, d.Object)
 	for _, p := range a.problems {
 		c.errs = append(c.errs, diagnostic(d.Object.Key(), d.Origin, p))
 	}
@@ -110,6 +111,26 @@ func served(o object.Object) (api.Kind, bool) {
 type admitted struct {
 	full               object.Object
 	problems, warnings []api.Problem
+}
+
+// admitAll judges documents, which do not depend on one another, on all
+// processors. One of a kind that is not served has no judgement.
+func admitAll(docs []render.Document) []*admitted {
+	out := make([]*admitted, len(docs))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(docs)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(docs)); i = next.Add(1) - 1 {
+				if k, ok := served(docs[i].Object); ok {
+					a := admit(k, docs[i].Object)
+					out[i] = &a
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return out
 }
 
 func admit(k api.Kind, o object.Object) admitted {
