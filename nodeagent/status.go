@@ -189,9 +189,12 @@ func (w *statusWriter) done() {
 
 // refresh reads the object anew after a conflict.
 func (w *statusWriter) refresh(ctx context.Context) {
-	p, err := get[corev1.Pod](ctx, w.client, api.Pod.Key(w.base.Namespace, w.base.Name))
+	w.mu.Lock()
+	base := w.base
+	w.mu.Unlock()
+	p, err := get[corev1.Pod](ctx, w.client, api.Pod.Key(base.Namespace, base.Name))
 	switch {
-	case apierrors.IsNotFound(err), err == nil && p.UID != w.base.UID:
+	case apierrors.IsNotFound(err), err == nil && p.UID != base.UID:
 		w.abandon()
 	case err == nil:
 		w.rebase(p)
