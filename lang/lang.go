@@ -41,6 +41,10 @@ type Program struct {
 	Tests bool
 	// Cover asks for Result.Coverage.
 	Cover bool
+	// Explain asks for Result.Explained: how the parts of the value at these
+	// paths, written as JoinField and JoinIndex do, came to be. It is not for
+	// Tests. No more than MaxExplain are explained.
+	Explain []string
 }
 
 // Read is one file that an evaluation looked at. SHA256 is lower-case hex; it
@@ -66,6 +70,8 @@ type Result struct {
 	Faults []Fault `json:"faults,omitempty"`
 	// Coverage is what was used of the program's files, when asked for.
 	Coverage Coverage `json:"coverage,omitempty"`
+	// Explained is one explanation for each path of Program.Explain.
+	Explained []Explanation `json:"explained,omitempty"`
 }
 
 // Evaluator turns a program into a value. Errors are diag.List with positions

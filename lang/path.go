@@ -62,24 +62,63 @@ func (v Value) walk(path string, yield func(string, Value) bool) bool {
 // At returns the value at a path as All and the Join functions write it, and
 // whether there is one.
 func (v Value) At(path string) (Value, bool) {
-	for path != "" {
-		name, index, rest, ok := step(path)
-		switch {
-		case !ok:
-			return Value{}, false
-		case index >= 0:
-			if v.Kind != List || index >= len(v.Items) {
-				return Value{}, false
-			}
-			v = v.Items[index]
-		default:
-			if v, ok = v.Field(name); !ok {
-				return Value{}, false
-			}
+	elements, ok := SplitPath(path)
+	if !ok {
+		return Value{}, false
+	}
+	return v.Inside(elements)
+}
+
+// Inside returns the value at a path that is taken apart, and whether there is
+// one.
+func (v Value) Inside(elements []Element) (Value, bool) {
+	for _, e := range elements {
+		ok := v.Kind == List && e.Index < len(v.Items)
+		if e.Index < 0 {
+			v, ok = v.Field(e.Name)
+		} else if ok {
+			v = v.Items[e.Index]
 		}
-		path = rest
+		if !ok {
+			return Value{}, false
+		}
 	}
 	return v, true
+}
+
+// Element is one step of a path: a member's name, with Index -1, or the index of
+// a list's element.
+type Element struct {
+	Name  string
+	Index int
+}
+
+// SplitPath takes a path apart that is written as the Join functions do, and
+// reports whether it is one.
+func SplitPath(path string) ([]Element, bool) {
+	var elements []Element
+	for path != "" {
+		name, index, rest, ok := step(path)
+		if !ok {
+			return nil, false
+		}
+		elements = append(elements, Element{name, index})
+		path = rest
+	}
+	return elements, true
+}
+
+// JoinPath is the path of elements.
+func JoinPath(elements []Element) string {
+	path := ""
+	for _, e := range elements {
+		if e.Index >= 0 {
+			path = JoinIndex(path, e.Index)
+		} else {
+			path = JoinField(path, e.Name)
+		}
+	}
+	return path
 }
 
 // step splits the first element off a path: a name with index -1, or an index.

@@ -35,6 +35,8 @@ type Bundle struct {
 type Origin struct {
 	// Pos is where the document itself starts.
 	Pos diag.Position
+	// Path is where the document is in the program's value.
+	Path string
 	// Value is the evaluated tree with the position of every field.
 	Value lang.Value
 }

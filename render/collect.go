@@ -103,7 +103,7 @@ func (c *collector) list(items lang.Value, path, kind string, near diag.Position
 
 // add makes a document of v.
 func (c *collector) add(v lang.Value, path string, near diag.Position, apiVersion, kind string) {
-	origin := Origin{Pos: near, Value: v}
+	origin := Origin{Pos: near, Path: path, Value: v}
 	tree, _ := toTree(v).(map[string]any)
 	group, _, ok := strings.Cut(apiVersion, "/")
 	if !ok {

@@ -50,6 +50,28 @@ func Lookup(v lang.Value, path string) (lang.Value, bool) {
 	return v, true
 }
 
+// Concrete returns the path that a path names when its selectors are replaced by
+// what they select, and the value there. Without one it is false, with the path
+// and value of the nearest thing around it.
+func (o Origin) Concrete(path string) (concrete string, v lang.Value, ok bool) {
+	v = o.Value
+	for path != "" {
+		var step string
+		step, path = nextStep(path)
+		next, i, ok := descendTo(v, step)
+		if !ok {
+			return concrete, v, false
+		}
+		if v.Kind == lang.List {
+			concrete = lang.JoinIndex(concrete, i)
+		} else {
+			concrete = lang.JoinField(concrete, v.Fields[i].Name)
+		}
+		v = next
+	}
+	return concrete, v, true
+}
+
 // own is pos when it is in the user's own files, else near.
 func own(near, pos diag.Position) diag.Position {
 	if pos.IsValid() && !lang.IsLibrary(pos.File) {
@@ -84,41 +106,50 @@ func nextStep(path string) (step, rest string) {
 // descend takes one step into v. keyPos is the position of an object's field
 // name; of a list's element only the value has a position.
 func descend(v lang.Value, step string) (next lang.Value, keyPos diag.Position, ok bool) {
+	next, i, ok := descendTo(v, step)
+	if ok && v.Kind == lang.Object {
+		keyPos = v.Fields[i].Pos
+	}
+	return next, keyPos, ok
+}
+
+// descendTo takes one step into v, to its i-th field or item.
+func descendTo(v lang.Value, step string) (next lang.Value, i int, ok bool) {
 	inner, bracket := strings.CutPrefix(step, "[")
 	inner = strings.TrimSuffix(inner, "]")
 	switch {
 	case bracket && strings.HasPrefix(inner, `"`):
 		var name string
 		if json.Unmarshal([]byte(inner), &name) != nil {
-			return v, diag.Position{}, false
+			return v, 0, false
 		}
 		return field(v, name)
 	case !bracket:
 		return field(v, strings.TrimPrefix(step, "."))
 	case v.Kind != lang.List:
-		return v, diag.Position{}, false
+		return v, 0, false
 	}
 	if i, err := strconv.Atoi(inner); err == nil {
 		if i < 0 || i >= len(v.Items) {
-			return v, diag.Position{}, false
+			return v, 0, false
 		}
-		return v.Items[i], diag.Position{}, true
+		return v.Items[i], i, true
 	}
-	for _, item := range v.Items {
+	for i, item := range v.Items {
 		if matches(item, inner) {
-			return item, diag.Position{}, true
+			return item, i, true
 		}
 	}
-	return v, diag.Position{}, false
+	return v, 0, false
 }
 
-func field(v lang.Value, name string) (lang.Value, diag.Position, bool) {
-	for _, f := range v.Fields {
+func field(v lang.Value, name string) (lang.Value, int, bool) {
+	for i, f := range v.Fields {
 		if f.Name == name {
-			return f.Value, f.Pos, true
+			return f.Value, i, true
 		}
 	}
-	return v, diag.Position{}, false
+	return v, 0, false
 }
 
 // matches reports whether item has the fields of a selector "a=b,c=d".

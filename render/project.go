@@ -36,8 +36,9 @@ type Project struct {
 	Entry string
 	// Namespace is the default namespace, "default" when not given.
 	Namespace string
-	// Inputs are offered to every program.
-	Inputs map[string]string
+	// Inputs are offered to every program. InputPos is where each is given.
+	Inputs   map[string]string
+	InputPos map[string]diag.Position
 	// Images are built before evaluation; the reference of image "web" is
 	// offered to every program as input "image_web".
 	Images []Image
@@ -65,9 +66,11 @@ type Unit struct {
 	// Namespace is the default namespace; empty means the environment's or the
 	// project's.
 	Namespace string
-	// Inputs are given to the program, which must have them.
-	Inputs map[string]string
-	Pos    diag.Position
+	// Inputs are given to the program, which must have them. InputPos is where
+	// each is given.
+	Inputs   map[string]string
+	InputPos map[string]diag.Position
+	Pos      diag.Position
 }
 
 // Environment is a set of inputs with a name, such as "prod".
@@ -75,8 +78,10 @@ type Environment struct {
 	Name string
 	// Namespace is the default namespace; empty means the project's.
 	Namespace string
-	// Inputs are offered to every program and go before the project's.
-	Inputs map[string]string
+	// Inputs are offered to every program and go before the project's. InputPos
+	// is where each is given.
+	Inputs   map[string]string
+	InputPos map[string]diag.Position
 	// Units are the names of those that belong to it, or patterns of such
 	// names; empty means all.
 	Units []string
@@ -180,7 +185,7 @@ func (r *projectReader) read(n *yaml.Node) {
 		case "entry":
 			r.p.Entry = r.path(v, ".entry")
 		case "inputs":
-			r.p.Inputs = r.inputs(v, ".inputs")
+			r.p.Inputs, r.p.InputPos = r.inputs(v, ".inputs")
 		case "images":
 			r.fields(v, ".images", nil, r.image)
 		case "units":

@@ -21,6 +21,10 @@ func TestParseProject(t *testing.T) {
 	want := &Project{
 		Name: "guestbook", Entry: "config", Namespace: "shop",
 		Inputs: map[string]string{"replicas": "2", "beta": "no"},
+		InputPos: map[string]diag.Position{
+			"replicas": {File: "writ.yaml", Line: 6, Column: 13},
+			"beta":     {File: "writ.yaml", Line: 7, Column: 9},
+		},
 		Images: []Image{
 			{Name: "web", Go: "web", Pos: diag.Position{File: "writ.yaml", Line: 9, Column: 8}},
 			{Name: "front-end", Go: "cmd/front", Pos: diag.Position{File: "writ.yaml", Line: 11, Column: 5}},
@@ -148,6 +152,18 @@ schemas: [crds]
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("targets (-want +got):\n%s", d)
+	}
+	sources := p.InputSources(got[0], Select{Inputs: map[string]string{"c": "9"}}, "c")
+	wantSources := []InputSource{
+		{Where: "--input", Value: "9"},
+		{Where: "unit apps/api", Value: "3", Pos: diag.Position{File: "writ.yaml", Line: 6, Column: 40}},
+		{Where: "project", Value: "1", Pos: diag.Position{File: "writ.yaml", Line: 4, Column: 32}},
+	}
+	if d := cmp.Diff(wantSources, sources); d != "" {
+		t.Errorf("sources of c (-want +got):\n%s", d)
+	}
+	if got := p.InputSources(got[0], Select{}, "b"); len(got) != 2 || got[0].Where != "environment dev" || got[0].Value != "2" {
+		t.Errorf("sources of b: %+v", got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
 )
 
 // whole checks what concerns several parts of a project file.
@@ -50,7 +51,7 @@ func (r *projectReader) unit(name string, n *yaml.Node) {
 		case "namespace":
 			u.Namespace = r.name(v, at+".namespace")
 		case "inputs":
-			u.Inputs = r.inputs(v, at+".inputs")
+			u.Inputs, u.InputPos = r.inputs(v, at+".inputs")
 		}
 	})
 	if u.Entry == "" && len(r.errs) == 0 {
@@ -75,7 +76,7 @@ func (r *projectReader) environment(name string, n *yaml.Node) {
 			case "namespace":
 				e.Namespace = r.name(v, at+".namespace")
 			case "inputs":
-				e.Inputs = r.inputs(v, at+".inputs")
+				e.Inputs, e.InputPos = r.inputs(v, at+".inputs")
 			case "units":
 				for i, item := range r.items(v, at+".units") {
 					e.Units = append(e.Units, r.text(item, fmt.Sprintf("%s.units[%d]", at, i)))
@@ -120,12 +121,12 @@ func ParseSize(text string) (int64, error) {
 	return n << shift, nil
 }
 
-func (r *projectReader) inputs(n *yaml.Node, at string) map[string]string {
-	inputs := map[string]string{}
+func (r *projectReader) inputs(n *yaml.Node, at string) (inputs map[string]string, pos map[string]diag.Position) {
+	inputs, pos = map[string]string{}, map[string]diag.Position{}
 	r.fields(n, at, nil, func(key string, v *yaml.Node) {
-		inputs[key] = r.text(v, at+"."+key)
+		inputs[key], pos[key] = r.text(v, at+"."+key), nodePos(v)
 	})
-	return inputs
+	return inputs, pos
 }
 
 func (r *projectReader) items(n *yaml.Node, at string) []*yaml.Node {

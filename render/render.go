@@ -2,7 +2,9 @@ package render
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/stdlib"
@@ -35,7 +37,7 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 	if o.Namespace == "" {
 		o.Namespace = "default"
 	}
-	result, err := evaluate(ctx, o)
+	result, err := evaluate(ctx, o, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -53,14 +55,35 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 
 // Evaluate is the value of a program, in which no documents are looked for.
 func Evaluate(ctx context.Context, o Options) (lang.Value, error) {
-	result, err := evaluate(ctx, o)
+	result, err := evaluate(ctx, o, nil)
 	if err != nil {
 		return lang.Value{}, err
 	}
 	return result.Value, nil
 }
 
-func evaluate(ctx context.Context, o Options) (*lang.Result, error) {
+// Explain evaluates a program once more and tells how the parts of its value at
+// paths came to be, in the same order. Of a document, a path is Origin.Path and
+// what follows it; see Origin.Concrete.
+func Explain(ctx context.Context, o Options, paths []string) ([]lang.Explanation, error) {
+	var all []lang.Explanation
+	for some := range slices.Chunk(paths, lang.MaxExplain) {
+		result, err := evaluate(ctx, o, some)
+		if err != nil {
+			return nil, err
+		}
+		if len(result.Explained) != len(some) {
+			return nil, fmt.Errorf("explain %s: want %d explanations, not %d", o.Entry, len(some), len(result.Explained))
+		}
+		all = append(all, result.Explained...)
+	}
+	return all, nil
+}
+
+func evaluate(ctx context.Context, o Options, explain []string) (*lang.Result, error) {
+	if o.Entry == "" {
+		o.Entry = "."
+	}
 	language, err := Detect(o.FS, o.Entry)
 	if err != nil {
 		return nil, err
@@ -71,5 +94,6 @@ func evaluate(ctx context.Context, o Options) (*lang.Result, error) {
 		Inputs:  o.Inputs,
 		Offers:  o.Offers,
 		Library: stdlib.FS(),
+		Explain: explain,
 	})
 }

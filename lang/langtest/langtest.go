@@ -3,11 +3,13 @@
 //
 // The comment of an archive says "entry: NAME" (else ".") and "input: K=V",
 // one a line; "evaluate: tests" asks for the tests of the entry, "evaluate:
-// cover" for coverage; other lines explain. Files below lib/ are the library
+// cover" for coverage, "explain: PATH" for how a value came to be; other lines
+// tell what the case is about. Files below lib/ are the library
 // and files below want/ the outcome: want/json is the value, want/errors what a
 // user is shown, want/positions the position of every value and key, want/reads
 // the names of the files read, want/faults the tests that cannot be evaluated,
-// want/coverage every point and whether it was used. All but one of json and
+// want/coverage every point and whether it was used, want/explained the steps of
+// each explanation. All but one of json and
 // errors may be missing.
 //
 // WRIT_UPDATE=1 writes what came out into the archives; a new want/ file is
@@ -64,6 +66,9 @@ func Program(a *txtar.Archive) lang.Program {
 		}
 		if what, ok := strings.CutPrefix(line, "evaluate: "); ok {
 			p.Tests, p.Cover = p.Tests || what == "tests", p.Cover || what == "cover"
+		}
+		if at, ok := strings.CutPrefix(line, "explain: "); ok {
+			p.Explain = append(p.Explain, at)
 		}
 		if input, ok := strings.CutPrefix(line, "input: "); ok {
 			k, v, _ := strings.Cut(input, "=")
@@ -163,7 +168,28 @@ func outcome(t *testing.T, e lang.Evaluator, p lang.Program) map[string]string {
 	return map[string]string{
 		"want/json": pretty.String(), "want/positions": positions.String(), "want/reads": reads.String(),
 		"want/faults": faults(result.Faults), "want/coverage": coverage(result.Coverage),
+		"want/explained": explained(result.Explained),
 	}
+}
+
+func explained(all []lang.Explanation) string {
+	var b bytes.Buffer
+	for _, e := range all {
+		fmt.Fprintln(&b, e.Path)
+		for _, s := range e.Steps {
+			line := fmt.Sprintf("%s%s %s %s", strings.Repeat("  ", s.Depth+1), s.Pos, s.Kind, s.Effect)
+			for _, part := range []string{s.Name, s.Value, s.Text, s.Note} {
+				if part != "" {
+					line += " | " + part
+				}
+			}
+			fmt.Fprintln(&b, line)
+		}
+		if e.Gap != "" {
+			fmt.Fprintln(&b, "  gap:", e.Gap)
+		}
+	}
+	return b.String()
 }
 
 func faults(faults []lang.Fault) string {

@@ -86,7 +86,7 @@ func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, 
 	}
 	defer root.Close()
 	return evaluator.Eval(ctx, lang.Program{
-		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Overlay: r.Overlay, Library: library, Tests: r.Tests, Cover: r.Cover,
+		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Overlay: r.Overlay, Library: library, Tests: r.Tests, Cover: r.Cover, Explain: r.Explain,
 	})
 }
 

@@ -32,6 +32,7 @@ type request struct {
 	Memory   int64             `json:"memory"`
 	Tests    bool              `json:"tests,omitempty"`
 	Cover    bool              `json:"cover,omitempty"`
+	Explain  []string          `json:"explain,omitempty"`
 }
 
 // response is the answer: a result, or what is wrong with the program and

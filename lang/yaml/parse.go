@@ -37,7 +37,7 @@ func parseYAML(file string, data []byte) ([]lang.Value, error) {
 			Message: "invalid UTF-8", Hint: "save the file as UTF-8",
 		}}
 	}
-	c := &converter{file: file, lines: strings.Split(string(data), "\n")}
+	c := newConverter(file, data)
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var documents []lang.Value
 	for {

@@ -55,6 +55,7 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	}
 	value := lang.Value{Kind: lang.List, Pos: diag.Position{File: p.Entry}, Items: []lang.Value{}}
 	var problems diag.List
+	var sources []source
 	for _, name := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -66,12 +67,13 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 		}
 		documents, err := Parse(name, data)
 		problems = append(problems, diag.From(err)...)
+		sources = append(sources, source{name, data, len(value.Items)})
 		value.Items = append(value.Items, documents...)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	return &lang.Result{Value: value, Reads: reader.Reads()}, nil
+	return &lang.Result{Value: value, Reads: reader.Reads(), Explained: explain(p.Explain, value, sources)}, nil
 }
 
 func refuseInputs(inputs map[string]string) error {

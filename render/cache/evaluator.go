@@ -20,9 +20,9 @@ type evaluator struct {
 
 // Eval satisfies lang.Evaluator.
 func (e evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {
-	if len(p.Overlay) > 0 {
-		// Computed files are made anew each time; their results would only fill
-		// the cache.
+	if len(p.Overlay) > 0 || len(p.Explain) > 0 {
+		// Computed files are made anew each time, and explanations are asked
+		// for by people; their results would only fill the cache.
 		return e.inner.Eval(ctx, p)
 	}
 	s := e.session
