@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -68,7 +69,7 @@ type Step struct {
 	Name string `json:"name,omitempty"`
 	// Value is the step's value as compact JSON; empty when it has none that
 	// is complete, or a long one.
-	Value string `json:"value,omitempty"`
+	Value json.RawMessage `json:"value,omitempty"`
 	// Text is what the step says when there is no Value: an expression, or what
 	// is in a long value.
 	Text string `json:"text,omitempty"`
@@ -96,9 +97,9 @@ const (
 // Show puts a complete value into a step: as JSON when it is short, else what
 // kind of value it is.
 func (s *Step) Show(v Value) {
-	s.Value, s.Text = "", ""
+	s.Value, s.Text = nil, ""
 	if b := v.AppendJSON(nil); len(b) <= maxStepValue {
-		s.Value = string(b)
+		s.Value = b
 		return
 	}
 	switch v.Kind {
@@ -132,4 +133,23 @@ func count(n int, noun string) string {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
+}
+
+// Located is the explanation of one who knows no more than where the parts of v
+// were written. Gap says why.
+func Located(v Value, path, gap string) Explanation {
+	e := Explanation{Path: path, Steps: []Step{}, Gap: gap}
+	elements, ok := SplitPath(path)
+	part, has := v.Inside(elements)
+	if !ok || !has {
+		e.Gap = "there is no value at " + strconv.Quote(path)
+		return e
+	}
+	s := Step{Kind: StepElement, Effect: Gives, Pos: part.Pos}
+	if n := len(elements); n > 0 && elements[n-1].Index < 0 {
+		s.Kind, s.Name = StepField, elements[n-1].Name
+	}
+	s.Show(part)
+	e.Steps = append(e.Steps, s)
+	return e
 }

@@ -156,8 +156,8 @@ schemas: [crds]
 	sources := p.InputSources(got[0], Select{Inputs: map[string]string{"c": "9"}}, "c")
 	wantSources := []InputSource{
 		{Where: "--input", Value: "9"},
-		{Where: "unit apps/api", Value: "3", Pos: diag.Position{File: "writ.yaml", Line: 6, Column: 40}},
-		{Where: "project", Value: "1", Pos: diag.Position{File: "writ.yaml", Line: 4, Column: 32}},
+		{Where: "unit apps/api", Value: "3", Pos: diag.Position{File: "writ.yaml", Line: 6, Column: 39}},
+		{Where: "project", Value: "1", Pos: diag.Position{File: "writ.yaml", Line: 4, Column: 29}},
 	}
 	if d := cmp.Diff(wantSources, sources); d != "" {
 		t.Errorf("sources of c (-want +got):\n%s", d)

@@ -122,7 +122,7 @@ func (l *loader) result(v cue.Value) (*lang.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lang.Result{Value: value, Reads: l.reader.Reads(), Inputs: l.inputs.used()}, nil
+	return &lang.Result{Value: value, Reads: l.reader.Reads(), Inputs: l.inputs.used(), Explained: l.explain(value)}, nil
 }
 
 // cover tells what of the program the result is made of. Without a result

@@ -160,7 +160,7 @@ func (e *evaluation) result(ctx context.Context) (*lang.Result, error) {
 			return nil, err
 		}
 	}
-	return &lang.Result{Value: value, Reads: e.reader.Reads(), Inputs: e.inputs, Faults: faults}, nil
+	return &lang.Result{Value: value, Reads: e.reader.Reads(), Inputs: e.inputs, Faults: faults, Explained: e.explain(value)}, nil
 }
 
 // evaluate is the value of the program, without positions. When that is one of

@@ -178,7 +178,7 @@ func explained(all []lang.Explanation) string {
 		fmt.Fprintln(&b, e.Path)
 		for _, s := range e.Steps {
 			line := fmt.Sprintf("%s%s %s %s", strings.Repeat("  ", s.Depth+1), s.Pos, s.Kind, s.Effect)
-			for _, part := range []string{s.Name, s.Value, s.Text, s.Note} {
+			for _, part := range []string{s.Name, string(s.Value), s.Text, s.Note} {
 				if part != "" {
 					line += " | " + part
 				}
