@@ -37,6 +37,15 @@
 // expression, and what is in the clauses of a comprehension, are not counted.
 // For tests only what they refer to is looked at. A value that fails shows
 // nothing.
+//
+// Explanations take a value apart into what it was unified from and follow
+// references, selectors, let clauses, the operands of expressions, and the
+// marked alternatives of disjunctions, through packages and the library. They
+// tell the conditions and loops that a field is in, and the references that
+// brought in a definition. Not followed are: what a condition was computed from;
+// let clauses whose value is a list or a comprehension, and what a comprehension
+// ranges over; elements of lists that a built-in function made, beyond the
+// function's arguments. The alternatives that lost are told of marked ones only.
 package cue
 
 import (
@@ -97,13 +106,17 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 }
 
 // newContext makes what evaluates. Values that CUE shares between fields do not
-// tell which fields they are of, so nothing is shared when parts are counted.
+// tell which fields they are of, so nothing is shared when parts are counted or
+// explained.
 func (l *loader) newContext() *cue.Context {
-	if l.meter != nil {
-		l.meter.context = cuecontext.New(cuecontext.CUE_DEBUG("sharing=0"))
-		return l.meter.context
+	if l.meter == nil && len(l.program.Explain) == 0 {
+		return cuecontext.New()
 	}
-	return cuecontext.New()
+	apart := cuecontext.New(cuecontext.CUE_DEBUG("sharing=0"))
+	if l.meter != nil {
+		l.meter.context = apart
+	}
+	return apart
 }
 
 // result exports the program's value, or its tests.
@@ -122,7 +135,7 @@ func (l *loader) result(v cue.Value) (*lang.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lang.Result{Value: value, Reads: l.reader.Reads(), Inputs: l.inputs.used(), Explained: l.explain(value)}, nil
+	return &lang.Result{Value: value, Reads: l.reader.Reads(), Inputs: l.inputs.used(), Explained: l.explain(v, value)}, nil
 }
 
 // cover tells what of the program the result is made of. Without a result

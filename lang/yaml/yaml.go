@@ -13,6 +13,10 @@
 // with positions: duplicate keys, infinities and NaN, unknown tags, invalid
 // UTF-8, aliases that expand to more than maxAliased nodes, and nesting deeper
 // than lang.MaxDepth.
+//
+// Explanations tell the aliases, anchors and merges that a value came through,
+// and the values that a merge would have brought in if the mapping, or an
+// earlier merge, did not have the key.
 package yaml
 
 import (

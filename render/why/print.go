@@ -100,6 +100,9 @@ var nouns = map[lang.StepKind]string{
 
 // Sentence says what a step is and what it did: "field replicas gives 3".
 func (s Step) Sentence() string {
+	if s.Kind == lang.StepReference && s.Effect == lang.Decides {
+		return "brought in by the reference to " + s.Name
+	}
 	text := nouns[s.Kind]
 	if text == "" {
 		text = string(s.Kind)
