@@ -31,6 +31,14 @@
 // body of every comprehension and of every function. Jsonnet is lazy, so a field
 // that nobody asks for does not count as used. Local variables are not counted,
 // but functions in them are.
+//
+// Explanations come from a second evaluation, by a tracer that remembers for
+// every value where it comes from: fields and the "+" and "+:" of objects with
+// what they override, locals, arguments, calls, conditions, comprehensions,
+// functions of std, imports and inputs. What it tells counts only when it arrives
+// at the very value; otherwise only the position is told, and why. Of functions of
+// std that go-jsonnet has in Go, a value comes from the arguments as a whole; what
+// a condition of the library looked at is not told, nor what an assertion did.
 package jsonnet
 
 import (

@@ -55,8 +55,12 @@ func (a *Answer) WriteText(w io.Writer, style Style) error {
 		fmt.Fprintf(&b, " (%s)", strings.Join(in, " in "))
 	}
 	fmt.Fprint(&b, "\n\n")
+	var last Step
 	for _, s := range a.Steps {
-		s.write(&b, style)
+		// A line that is there already would only be in the way.
+		again := s.Pos.File == last.Pos.File && s.Pos.Line == last.Pos.Line
+		s.write(&b, style, !again)
+		last = s
 	}
 	if a.Gap != "" {
 		fmt.Fprintf(&b, "not all could be followed: %s\n", a.Gap)
@@ -65,8 +69,8 @@ func (a *Answer) WriteText(w io.Writer, style Style) error {
 	return err
 }
 
-// write writes a step, and its line of source with a mark under its column.
-func (s Step) write(w io.Writer, style Style) {
+// write writes a step, and its line of source when it is asked for.
+func (s Step) write(w io.Writer, style Style, source bool) {
 	indent := strings.Repeat("  ", s.Depth)
 	line := s.Sentence()
 	switch s.Effect {
@@ -79,7 +83,7 @@ func (s Step) write(w io.Writer, style Style) {
 		line = style.place(s.Pos) + ": " + line
 	}
 	fmt.Fprintf(w, "%s%s\n", indent, line)
-	if s.Source != "" {
+	if source && s.Source != "" {
 		fmt.Fprintf(w, "%s  | %s\n", indent, strings.ReplaceAll(strings.TrimSpace(s.Source), "\t", " "))
 	}
 }
@@ -100,8 +104,19 @@ var nouns = map[lang.StepKind]string{
 
 // Sentence says what a step is and what it did: "field replicas gives 3".
 func (s Step) Sentence() string {
-	if s.Kind == lang.StepReference && s.Effect == lang.Decides {
-		return "brought in by the reference to " + s.Name
+	if s.Effect == lang.Decides {
+		switch s.Kind {
+		case lang.StepReference:
+			return "brought in by the reference to " + s.Name
+		case lang.StepField:
+			return "replaced by the field " + s.Name
+		case lang.StepCall:
+			return "in the call of " + s.Name
+		case lang.StepComprehension:
+			if s.Text == "" {
+				return "in the comprehension of " + s.Name
+			}
+		}
 	}
 	text := nouns[s.Kind]
 	if text == "" {
