@@ -68,7 +68,11 @@ type Evaluator struct{}
 var _ lang.Evaluator = Evaluator{}
 
 // Eval satisfies lang.Evaluator.
-func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result, err error) {
+func (Evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {
+	return eval(ctx, p, nil)
+}
+
+func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, err error) {
 	// CUE panics on some faulty programs instead of reporting them.
 	defer func() {
 		if r := recover(); r != nil {
@@ -82,7 +86,7 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := newLoader(p)
+	l := newLoader(p, k)
 	inst, err := l.entry()
 	if err != nil {
 		return nil, err
@@ -109,6 +113,9 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 // tell which fields they are of, so nothing is shared when parts are counted or
 // explained.
 func (l *loader) newContext() *cue.Context {
+	if l.kept != nil {
+		return l.kept.context
+	}
 	if l.meter == nil && len(l.program.Explain) == 0 {
 		return cuecontext.New()
 	}

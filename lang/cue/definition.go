@@ -21,7 +21,7 @@ type Definition struct {
 // Definitions lists the definitions at the top of a source file and tells its
 // package, without evaluating anything. Errors are diag.List.
 func Definitions(fsys fs.FS, name string) (pkg string, list []Definition, err error) {
-	f, err := newLoader(lang.Program{FS: fsys, Entry: name}).parse(name)
+	f, err := newLoader(lang.Program{FS: fsys, Entry: name}, nil).parse(name)
 	if err != nil {
 		return "", nil, err
 	}

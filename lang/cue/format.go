@@ -15,7 +15,7 @@ func Format(file string, src []byte) ([]byte, error) {
 	}
 	f, err := parser.ParseFile(file, src, parser.ParseComments)
 	if err != nil {
-		return nil, newLoader(lang.Program{}).diagnose(err)
+		return nil, newLoader(lang.Program{}, nil).diagnose(err)
 	}
 	out, err := format.Node(f)
 	if err != nil {

@@ -29,6 +29,9 @@ type loader struct {
 	module  module
 	files   map[string]*ast.File
 	meter   *meter // nil when coverage is not asked for
+	kept    *kept  // nil when nothing is shared with other programs
+	// imported is what importPackage returned.
+	imported map[string]*build.Instance
 	// stack is the packages being loaded, to find import cycles.
 	stack []string
 	// failed is what went wrong while loading imports, in Writ's terms.
@@ -42,12 +45,14 @@ type module struct {
 	real bool
 }
 
-func newLoader(p lang.Program) *loader {
+func newLoader(p lang.Program, k *kept) *loader {
 	l := &loader{
-		program: p,
-		reader:  lang.NewReader(p),
-		inputs:  newInputs(p.Given(), p.Inputs),
-		files:   map[string]*ast.File{},
+		program:  p,
+		reader:   lang.NewReader(p),
+		inputs:   newInputs(p.Given(), p.Inputs),
+		files:    map[string]*ast.File{},
+		imported: map[string]*build.Instance{},
+		kept:     k,
 	}
 	if p.Cover {
 		l.meter = newMeter()
@@ -75,7 +80,7 @@ func (l *loader) entry() (*build.Instance, error) {
 	case l.program.Tests:
 		files, err = l.testFiles(name)
 	case info.IsDir():
-		files, err = l.packageFiles(dir, "", l.module, l.inputs)
+		files, err = l.packageFiles(dir, "", l.module, l.inputs, l.parse)
 	default:
 		var f *ast.File
 		f, err = l.parse(name)
@@ -161,6 +166,14 @@ func (l *loader) parse(name string) (*ast.File, error) {
 	if f, ok := l.files[name]; ok {
 		return f, nil
 	}
+	f, err := l.parseNew(name)
+	if err == nil {
+		l.files[name] = f
+	}
+	return f, err
+}
+
+func (l *loader) parseNew(name string) (*ast.File, error) {
 	data, err := l.reader.ReadFile(name)
 	if err != nil {
 		return nil, lang.Failure(diag.Position{}, name, err)
@@ -178,15 +191,17 @@ func (l *loader) parse(name string) (*ast.File, error) {
 	if l.meter != nil && lang.CoverFile(name) {
 		l.meter.attach(f)
 	}
-	l.files[name] = f
 	return f, nil
 }
+
+// parseFunc parses a file; see parse.
+type parseFunc func(name string) (*ast.File, error)
 
 // packageFiles parses the files of a package in dir. With want "" the package
 // is the only one that the directory holds. Files above dir belong to it too,
 // up to the root of a real module.
-func (l *loader) packageFiles(dir, want string, m module, in *inputs) ([]*ast.File, error) {
-	own, err := l.directoryFiles(dir, in)
+func (l *loader) packageFiles(dir, want string, m module, in *inputs, parse parseFunc) ([]*ast.File, error) {
+	own, err := l.directoryFiles(dir, in, parse)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +216,7 @@ func (l *loader) packageFiles(dir, want string, m module, in *inputs) ([]*ast.Fi
 	}
 	for d := dir; want != "" && m.real && d != m.root && d != "."; {
 		d = path.Dir(d)
-		above, err := l.directoryFiles(d, in)
+		above, err := l.directoryFiles(d, in, parse)
 		if err != nil {
 			return nil, err
 		}
@@ -263,7 +278,7 @@ func onlyPackage(dir string, files []*ast.File) (string, error) {
 }
 
 // directoryFiles parses the CUE files of a directory that belong to a program.
-func (l *loader) directoryFiles(dir string, in *inputs) ([]*ast.File, error) {
+func (l *loader) directoryFiles(dir string, in *inputs, parse parseFunc) ([]*ast.File, error) {
 	names, err := l.reader.ReadNames(dir, ".cue")
 	if err != nil {
 		return nil, lang.Failure(diag.Position{}, dir, err)
@@ -274,7 +289,7 @@ func (l *loader) directoryFiles(dir string, in *inputs) ([]*ast.File, error) {
 			strings.HasSuffix(name, "_test.cue") || strings.HasSuffix(name, "_tool.cue") {
 			continue
 		}
-		f, err := l.parse(path.Join(dir, name))
+		f, err := parse(path.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
@@ -291,6 +306,15 @@ func (l *loader) directoryFiles(dir string, in *inputs) ([]*ast.File, error) {
 
 // importPackage is build.LoadFunc: it returns nil for a built-in package.
 func (l *loader) importPackage(pos token.Pos, importPath string) *build.Instance {
+	if inst, ok := l.imported[importPath]; ok && !slices.Contains(l.stack, importPath) {
+		return inst
+	}
+	inst := l.loadPackage(pos, importPath)
+	l.imported[importPath] = inst
+	return inst
+}
+
+func (l *loader) loadPackage(pos token.Pos, importPath string) *build.Instance {
 	inst := l.context.NewInstance(importPath, nil)
 	inst.ImportPath = importPath
 	fail := func(code, message, hint string) *build.Instance {
@@ -314,22 +338,27 @@ func (l *loader) importPackage(pos token.Pos, importPath string) *build.Instance
 	case !strings.Contains(first, "."):
 		return nil
 	}
-	dirs, m := l.packageDirs(p.Path)
-	for _, dir := range dirs {
-		if info, err := l.reader.Stat(dir); err != nil || !info.IsDir() {
-			continue
+	key := packageKey{l.module, importPath}
+	files, m, err := l.importedFiles(p, l.parser(key))
+	if err == nil && l.kept != nil {
+		if have := l.again(key, files); have != nil {
+			return have
 		}
-		files, err := l.packageFiles(dir, p.Qualifier, m, newInputs(nil, nil))
-		if err != nil {
-			l.failed = append(l.failed, diag.From(err)...)
-			inst.Err = cueerrors.Newf(pos, "import failed")
+		if l.kept.packages[key] != nil { // some of the trees are part of what it was
+			delete(l.kept.files, key)
+			files, m, err = l.importedFiles(p, l.parser(key))
+		}
+		l.kept.packages[key] = inst
+	}
+	if err != nil {
+		l.failed = append(l.failed, diag.From(err)...)
+		inst.Err = cueerrors.Newf(pos, "import failed")
+		return inst
+	}
+	for _, f := range files {
+		if err := inst.AddSyntax(f); err != nil {
+			inst.Err = err
 			return inst
-		}
-		for _, f := range files {
-			if err := inst.AddSyntax(f); err != nil {
-				inst.Err = err
-				return inst
-			}
 		}
 	}
 	if len(inst.Files) == 0 {
@@ -341,6 +370,24 @@ func (l *loader) importPackage(pos token.Pos, importPath string) *build.Instance
 		inst.Err = inst.ResolutionErr
 	}
 	return inst
+}
+
+// importedFiles parses the files of an imported package, and tells the module
+// that it is of.
+func (l *loader) importedFiles(p ast.ImportPath, parse parseFunc) ([]*ast.File, module, error) {
+	dirs, m := l.packageDirs(p.Path)
+	var all []*ast.File
+	for _, dir := range dirs {
+		if info, err := l.reader.Stat(dir); err != nil || !info.IsDir() {
+			continue
+		}
+		files, err := l.packageFiles(dir, p.Qualifier, m, newInputs(nil, nil), parse)
+		if err != nil {
+			return nil, m, err
+		}
+		all = append(all, files...)
+	}
+	return all, m, nil
 }
 
 // packageDirs are the directories that may hold an imported package.

@@ -21,7 +21,7 @@ func (l *loader) testFiles(name string) ([]*ast.File, error) {
 	if want == "" { // CUE lets such a file see no other
 		return []*ast.File{f}, nil
 	}
-	files, err := l.packageFiles(path.Dir(name), want, l.module, l.inputs)
+	files, err := l.packageFiles(path.Dir(name), want, l.module, l.inputs, l.parse)
 	return append(files, f), err
 }
 
