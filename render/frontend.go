@@ -8,13 +8,20 @@ import (
 )
 
 // FrontEnds returns the languages' evaluators, which run in this process: what
-// a worker process offers, and what Render falls back to.
+// Render falls back to.
 func FrontEnds() map[Language]lang.Evaluator {
 	return map[Language]lang.Evaluator{
 		CUE:     cue.Evaluator{},
 		Jsonnet: jsonnet.Evaluator{},
 		YAML:    yaml.Evaluator{},
 	}
+}
+
+// Reusing returns evaluators that keep, from one program to the next, what many
+// of them import: what a worker process offers. Each evaluates one program at a
+// time.
+func Reusing() map[Language]lang.Evaluator {
+	return map[Language]lang.Evaluator{CUE: cue.Reusing(), Jsonnet: jsonnet.Reusing(), YAML: yaml.Evaluator{}}
 }
 
 // evaluator returns the given evaluator of a language, or the front end itself.

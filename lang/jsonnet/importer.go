@@ -1,6 +1,7 @@
 package jsonnet
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,14 +18,24 @@ const libraryDir = lang.LibraryPrefix + "jsonnet"
 // importer satisfies jsonnet.Importer over a Reader.
 type importer struct {
 	reader   *lang.Reader
-	contents map[string]jsonnet.Contents
+	contents map[string]content
+	// same is the files of contents that the reader has seen to be the same.
+	same map[string]bool
+	// changed says that a file is not what it was for a program before.
+	changed bool
 	// meter answers the imports that it put into a program; nil without one.
 	meter *meter
 }
 
-func newImporter(r *lang.Reader) *importer {
-	return &importer{reader: r, contents: map[string]jsonnet.Contents{}}
+type content struct {
+	data     []byte
+	contents jsonnet.Contents
 }
+
+func newImporter() *importer { return &importer{contents: map[string]content{}} }
+
+// begin makes ready for another program.
+func (i *importer) begin(r *lang.Reader) { i.reader, i.same = r, map[string]bool{} }
 
 // Import finds what the file from calls name.
 func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
@@ -36,18 +47,14 @@ func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
 		return jsonnet.Contents{}, "", fmt.Errorf("%s is outside of the module root", name)
 	}
 	for _, file := range candidates {
-		if c, ok := i.contents[file]; ok {
-			return c, file, nil
+		if i.same[file] {
+			return i.contents[file].contents, file, nil
 		}
 		data, err := i.reader.ReadFile(file)
 		switch {
 		case err == nil:
-			if line := tooDeep(data); line > 0 && !strings.HasSuffix(name, ".json") {
-				return jsonnet.Contents{}, "", fmt.Errorf("%s:%d:1 brackets or operators nest deeper than %d", file, line, maxNesting)
-			}
-			c := jsonnet.MakeContentsRaw(data)
-			i.contents[file] = c
-			return c, file, nil
+			c, err := i.content(file, data, !strings.HasSuffix(name, ".json"))
+			return c, file, err
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case errors.Is(err, lang.ErrOutside):
@@ -57,6 +64,25 @@ func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
 		}
 	}
 	return jsonnet.Contents{}, "", fmt.Errorf("cannot find %s; looked for %s", name, strings.Join(candidates, ", "))
+}
+
+// content is what the evaluator gets of a file: the same each time, for it
+// takes its word for what it has made of it.
+func (i *importer) content(file string, data []byte, code bool) (jsonnet.Contents, error) {
+	have, ok := i.contents[file]
+	switch {
+	case ok && !bytes.Equal(have.data, data):
+		i.changed = true
+		return jsonnet.Contents{}, fmt.Errorf("%s has changed", file)
+	case !ok:
+		if line := tooDeep(data); line > 0 && code {
+			return jsonnet.Contents{}, fmt.Errorf("%s:%d:1 brackets or operators nest deeper than %d", file, line, maxNesting)
+		}
+		have = content{data, jsonnet.MakeContentsRaw(data)}
+		i.contents[file] = have
+	}
+	i.same[file] = true
+	return have.contents, nil
 }
 
 // candidates are the files that name may mean, in order.

@@ -70,7 +70,11 @@ type Evaluator struct{}
 var _ lang.Evaluator = Evaluator{}
 
 // Eval satisfies lang.Evaluator.
-func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result, err error) {
+func (Evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {
+	return eval(ctx, p, newKept())
+}
+
+func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			result, err = nil, diag.List{{
@@ -88,7 +92,7 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	if err != nil {
 		return nil, err
 	}
-	e := evaluation{program: p, entry: entry, reader: reader, vm: jsonnet.MakeVM()}
+	e := evaluation{program: p, entry: entry, reader: reader, vm: k.vm, kept: k}
 	if err := e.load(); err != nil {
 		return nil, err
 	}
@@ -106,12 +110,20 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	return r, err
 }
 
+func newVM() *jsonnet.VM {
+	vm := jsonnet.MakeVM()
+	vm.MaxStack = maxStack
+	vm.SetTraceOut(io.Discard)
+	return vm
+}
+
 // evaluation is one program being evaluated.
 type evaluation struct {
 	program  lang.Program
 	entry    string
 	reader   *lang.Reader
 	vm       *jsonnet.VM
+	kept     *kept
 	node     ast.Node
 	resolver *resolver
 	inputs   map[string]string // those that the program has
@@ -121,26 +133,27 @@ type evaluation struct {
 // load parses the program, checks what can be checked without evaluating it,
 // and gives it its inputs.
 func (e *evaluation) load() error {
-	e.vm.MaxStack = maxStack
-	e.vm.SetTraceOut(io.Discard)
-	i := newImporter(e.reader)
-	e.vm.Importer(i)
+	e.kept.begin(e.reader)
 	node, _, err := e.vm.ImportAST("", e.entry)
 	if err != nil {
 		return diagnose(e.entry, err)
 	}
 	e.node = node
-	s := survey(e.vm, e.entry, node)
+	s := survey(e.vm, e.entry, node, e.kept.surveys)
+	if e.kept.importer.changed {
+		return errChanged
+	}
 	if err := s.problems.Err(); err != nil {
 		return err
 	}
 	e.resolver = newResolver(e.vm)
-	if e.inputs, err = s.bind(e.vm, e.resolver.parameters(node), e.program); err != nil {
+	if e.inputs, err = s.bind(e.resolver.parameters(node), e.program); err != nil {
 		return err
 	}
+	e.kept.give(e.inputs)
 	if e.program.Cover {
 		e.meter = newMeter()
-		i.meter = e.meter
+		e.kept.importer.meter = e.meter
 		e.meter.attach(s.files)
 	}
 	return nil

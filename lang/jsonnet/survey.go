@@ -27,40 +27,86 @@ type surveyor struct {
 	problems diag.List
 }
 
-// survey finds the literals that a float64 cannot hold and the external
-// variables in use.
-func survey(vm *jsonnet.VM, entry string, node ast.Node) *surveyor {
-	s := &surveyor{vm: vm, files: map[string]ast.Node{entry: node}, external: map[string]diag.Position{}}
-	s.walk(node)
+// findings are what one file says of itself.
+type findings struct {
+	external map[string]diag.Position
+	any      bool
+	problems diag.List
+	imports  []*ast.Import
+	// data is the files that are imported as they are.
+	data []location
+}
+
+// location is a file as another one names it.
+type location struct{ from, name string }
+
+// survey finds the literals that a float64 cannot hold, the external variables
+// in use, and every file that may be read. Known is what files were found to
+// say before; nil when nothing is kept.
+func survey(vm *jsonnet.VM, entry string, node ast.Node, known map[ast.Node]*findings) *surveyor {
+	s := &surveyor{vm: vm, files: map[string]ast.Node{}, external: map[string]diag.Position{}}
+	s.add(entry, node, known)
 	return s
 }
 
-func (s *surveyor) walk(node ast.Node) {
+// add takes a file and what it imports.
+func (s *surveyor) add(file string, node ast.Node, known map[ast.Node]*findings) {
+	s.files[file] = node
+	f := known[node]
+	if f == nil {
+		f = &findings{external: map[string]diag.Position{}}
+		f.walk(node)
+		if known != nil {
+			known[node] = f
+		}
+	}
+	for name, pos := range f.external {
+		if _, ok := s.external[name]; !ok {
+			s.external[name] = pos
+		}
+	}
+	s.any = s.any || f.any
+	s.problems = append(s.problems, f.problems...)
+	for _, n := range f.imports {
+		// An import that fails matters only if it is evaluated.
+		imported, name, err := s.vm.ImportAST(n.Loc().FileName, n.File.Value)
+		if err == nil && s.files[name] == nil {
+			s.add(name, imported, known)
+		}
+	}
+	for _, d := range f.data {
+		// Whether it is read must not depend on what was evaluated before.
+		_, _, _ = s.vm.ImportData(d.from, d.name)
+	}
+}
+
+func (f *findings) walk(node ast.Node) {
 	if node == nil {
 		return
 	}
 	switch n := node.(type) {
 	case *ast.LiteralNumber:
-		s.number(n)
+		f.number(n)
 	case *ast.Apply:
-		s.call(n)
+		f.call(n)
 	case *ast.Import:
-		// An import that fails matters only if it is evaluated.
-		imported, file, err := s.vm.ImportAST(n.Loc().FileName, n.File.Value)
-		if err == nil && s.files[file] == nil {
-			s.files[file] = imported
-			s.walk(imported)
-		}
+		f.imports = append(f.imports, n)
+		return
+	case *ast.ImportStr:
+		f.data = append(f.data, location{n.Loc().FileName, n.File.Value})
+		return
+	case *ast.ImportBin:
+		f.data = append(f.data, location{n.Loc().FileName, n.File.Value})
 		return
 	}
 	for _, child := range toolutils.Children(node) {
-		s.walk(child)
+		f.walk(child)
 	}
 }
 
-func (s *surveyor) number(n *ast.LiteralNumber) {
+func (f *findings) number(n *ast.LiteralNumber) {
 	if message := inexact(n.OriginalString); message != "" {
-		s.problems = append(s.problems, diag.Diagnostic{
+		f.problems = append(f.problems, diag.Diagnostic{
 			Code: "JSONNET002", Pos: position(n.Loc()), Message: message,
 			Hint: "write it as a string, or use CUE, whose numbers are exact",
 		})
@@ -95,7 +141,7 @@ func beyond(text string) bool {
 }
 
 // call notes std.extVar("name").
-func (s *surveyor) call(n *ast.Apply) {
+func (f *findings) call(n *ast.Apply) {
 	index, ok := n.Target.(*ast.Index)
 	if !ok || literal(index.Index) != "extVar" {
 		return
@@ -104,16 +150,16 @@ func (s *surveyor) call(n *ast.Apply) {
 		return
 	}
 	if len(n.Arguments.Positional) != 1 {
-		s.any = true
+		f.any = true
 		return
 	}
 	name, ok := n.Arguments.Positional[0].Expr.(*ast.LiteralString)
 	if !ok {
-		s.any = true
+		f.any = true
 		return
 	}
-	if _, ok := s.external[name.Value]; !ok {
-		s.external[name.Value] = position(n.Loc())
+	if _, ok := f.external[name.Value]; !ok {
+		f.external[name.Value] = position(n.Loc())
 	}
 }
 
@@ -125,9 +171,10 @@ func literal(n ast.Node) string {
 	return ""
 }
 
-// bind gives a program its inputs and returns those that it has. Parameters is
-// those of the function that the program is, if it is one.
-func (s *surveyor) bind(vm *jsonnet.VM, parameters []ast.Parameter, program lang.Program) (map[string]string, error) {
+// bind gives a program its arguments and returns the inputs that it has, which
+// are its external variables. Parameters is those of the function that the
+// program is, if it is one.
+func (s *surveyor) bind(parameters []ast.Parameter, program lang.Program) (map[string]string, error) {
 	inputs, used := program.Given(), map[string]string{}
 	known := maps.Clone(s.external)
 	arguments := map[string]bool{}
@@ -146,7 +193,7 @@ func (s *surveyor) bind(vm *jsonnet.VM, parameters []ast.Parameter, program lang
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		switch _, must := program.Inputs[name]; {
 		case arguments[name]:
-			vm.TLAVar(name, inputs[name])
+			s.vm.TLAVar(name, inputs[name])
 		case s.any || s.external[name].IsValid():
 		case must:
 			problems = append(problems, lang.UnknownInput(name, known, "make the program a function with a parameter "+name))
@@ -154,7 +201,6 @@ func (s *surveyor) bind(vm *jsonnet.VM, parameters []ast.Parameter, program lang
 		default:
 			continue
 		}
-		vm.ExtVar(name, inputs[name])
 		used[name] = inputs[name]
 	}
 	return used, problems.Err()

@@ -41,7 +41,7 @@ func pooled(o worker.Options) (byLanguage map[render.Language]lang.Evaluator, st
 // evalMain is one of those processes.
 func evalMain() int {
 	front := map[string]lang.Evaluator{}
-	for l, e := range render.FrontEnds() {
+	for l, e := range render.Reusing() {
 		front[string(l)] = e
 	}
 	if err := worker.Main(context.Background(), os.Stdin, os.Stdout, front, stdlib.FS()); err != nil {

@@ -1,0 +1,91 @@
+package jsonnet
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+
+	"github.com/google/go-jsonnet"
+	"github.com/google/go-jsonnet/ast"
+
+	"github.com/writ-dev/writ/lang"
+)
+
+// maxPrograms is after how many programs what is kept is made anew: a
+// jsonnet.VM never forgets a file.
+const maxPrograms = 200
+
+// Reusing is the front end for many programs that import the same files: an
+// imported file is parsed and evaluated again only when it, or a file that any
+// program before read, is another, or the inputs are. Results are those of
+// Evaluator. It evaluates one program at a time.
+func Reusing() lang.Evaluator { return &reusing{} }
+
+// errChanged says that a program reads a file that is another than before.
+var errChanged = errors.New("a file has changed")
+
+type reusing struct {
+	mu   sync.Mutex
+	kept *kept
+}
+
+// Eval satisfies lang.Evaluator.
+func (e *reusing) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {
+	if p.Cover || p.Tests || len(p.Explain) > 0 || len(p.Overlay) > 0 {
+		return Evaluator{}.Eval(ctx, p)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.kept == nil || e.kept.programs >= maxPrograms {
+		e.kept = newKept()
+	}
+	e.kept.programs++
+	r, err := eval(ctx, p, e.kept)
+	if err == nil {
+		return r, nil
+	}
+	// What a failure left behind is not known; and it is no failure that a
+	// file is another than before.
+	again := e.kept.importer.changed
+	e.kept = nil
+	if again {
+		return Evaluator{}.Eval(ctx, p)
+	}
+	return nil, err
+}
+
+// kept is what programs of one process share.
+type kept struct {
+	vm       *jsonnet.VM
+	importer *importer
+	programs int
+	// external is the external variables of the program before; values that
+	// were made with others must not be used again.
+	external map[string]string
+	surveys  map[ast.Node]*findings
+}
+
+func newKept() *kept {
+	k := &kept{vm: newVM(), importer: newImporter(), surveys: map[ast.Node]*findings{}}
+	k.vm.Importer(k.importer)
+	return k
+}
+
+// begin makes ready for another program.
+func (k *kept) begin(r *lang.Reader) {
+	k.importer.begin(r)
+	k.vm.TLAReset()
+}
+
+// give sets external variables.
+func (k *kept) give(external map[string]string) {
+	if maps.Equal(k.external, external) {
+		return
+	}
+	k.vm.ExtReset()
+	for name, value := range external {
+		k.vm.ExtVar(name, value)
+	}
+	k.external = external
+}
