@@ -8,46 +8,42 @@
 // tells of it (size, times, inode); where that could hide a change, because the
 // file was new when it was read, or where it has changed, the content decides.
 //
-// Failures are not kept. Entries are written whole or not at all and carry a
-// checksum; one that is damaged is as good as none. Several processes may use
+// Failures are not kept. What is kept is written whole or not at all and carries
+// checksums; what is damaged is as good as not there. Several processes may use
 // one cache at a time; none waits for another.
 package cache
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"time"
-
-	"github.com/writ-dev/writ/lang"
 )
 
 // MaxSize is how many bytes a cache may grow to before what was not used for
 // longest is removed.
 const MaxSize = 512 << 20
 
-// keepUsed is how old an entry's time of use may become before it is written
-// again.
-const keepUsed = 24 * time.Hour
+const (
+	// maxPacks is from how many packs on they are put into one.
+	maxPacks = 8
+	// keepUsed is how old the day of last use may become before it is written
+	// again, and keepUnused how old it may become at all, in days.
+	keepUsed, keepUnused = 7, 60
+)
 
-// Cache is a directory of results.
+// Cache is a directory of results. It is safe for concurrent use, also by
+// several processes.
 type Cache struct {
 	dir   string
 	build string
 	max   int64
 }
 
-// Open makes the directory if it is not there. Build names what evaluates:
-// results of other builds do not count.
+// Open opens the cache in dir, and makes the directory if there is none. Build
+// tells builds of Writ apart: results of one are nothing to another.
 func Open(dir, build string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
@@ -58,64 +54,8 @@ func Open(dir, build string) (*Cache, error) {
 // Dir is where the cache is.
 func (c *Cache) Dir() string { return c.dir }
 
-// key names what is asked.
-func (c *Cache) key(language string, p lang.Program) string {
-	var b strings.Builder
-	for _, part := range []string{c.build, language, p.Entry, strconv.FormatBool(p.Tests), strconv.FormatBool(p.Cover)} {
-		b.WriteString(strconv.Quote(part) + "\n")
-	}
-	for _, inputs := range []map[string]string{p.Inputs, p.Offers} {
-		for _, name := range slices.Sorted(maps.Keys(inputs)) {
-			b.WriteString(strconv.Quote(name) + "=" + strconv.Quote(inputs[name]) + "\n")
-		}
-		b.WriteByte('\n')
-	}
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:])
-}
-
-func (c *Cache) path(key string) string { return filepath.Join(c.dir, key[:2], key[2:]) }
-
-// read returns an entry, nil if there is none that can be read.
-func (c *Cache) read(key string) *entry {
-	b, err := os.ReadFile(c.path(key))
-	if err != nil {
-		return nil
-	}
-	e, err := decode(b)
-	if err != nil {
-		_ = os.Remove(c.path(key))
-		return nil
-	}
-	if info, err := os.Stat(c.path(key)); err == nil && time.Since(info.ModTime()) > keepUsed {
-		now := time.Now()
-		_ = os.Chtimes(c.path(key), now, now)
-	}
-	return e
-}
-
-// write keeps an entry. A cache that cannot be written is a slow one, not an
-// error.
-func (c *Cache) write(key string, e *entry) {
-	b, err := e.encode()
-	if err != nil {
-		return
-	}
-	path := c.path(key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
+func (c *Cache) key(question string) key {
+	return sha256.Sum256([]byte(fmt.Sprintf("%q %q", c.build, question)))
 }
 
 // Stats describe a cache.
@@ -125,110 +65,108 @@ type Stats struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-type file struct {
-	path string
-	size int64
-	used time.Time
-}
-
-func (c *Cache) files() ([]file, error) {
-	var all []file
-	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // removed meanwhile
-			}
-			return err
-		}
-		if info, err := d.Info(); err == nil {
-			all = append(all, file{path, info.Size(), info.ModTime()})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read cache: %w", err)
-	}
-	return all, nil
-}
-
-// Stats counts what is there.
+// Stats counts what is in the cache.
 func (c *Cache) Stats() (Stats, error) {
 	s := Stats{Dir: c.dir}
-	all, err := c.files()
-	for _, f := range all {
-		s.Entries++
-		s.Bytes += f.size
+	packs, err := c.open()
+	if err != nil {
+		return s, fmt.Errorf("read cache: %w", err)
 	}
-	return s, err
+	defer closeAll(packs)
+	s.Entries = len(index(packs))
+	for _, p := range packs {
+		s.Bytes += p.size
+	}
+	return s, nil
 }
 
 // Clean removes everything.
 func (c *Cache) Clean() error {
 	all, err := c.files()
+	if err != nil {
+		return fmt.Errorf("clean cache: %w", err)
+	}
 	for _, f := range all {
 		err = errors.Join(err, os.Remove(f.path))
 	}
 	return err
 }
 
-// trim removes what was not used for longest when there is too much.
-func (c *Cache) trim() error {
-	all, err := c.files()
+// place is where an entry is.
+type place struct {
+	pack   *pack
+	record record
+}
+
+// index finds the entries of packs, of which the first counts most.
+func index(packs []*pack) map[key]place {
+	at := map[key]place{}
+	for _, p := range packs {
+		for _, r := range p.records {
+			if _, ok := at[r.key]; !ok {
+				at[r.key] = place{p, r}
+			}
+		}
+	}
+	return at
+}
+
+func closeAll(packs []*pack) {
+	for _, p := range packs {
+		_ = p.file.Close()
+	}
+}
+
+// tidy puts all packs into one, when there are too many of them, or too much in
+// them, or what they say of their use is old: used are the entries that were of
+// use today. What was not used for longest is left out.
+func (c *Cache) tidy(used map[key]bool) error {
+	packs, err := c.open()
 	if err != nil {
 		return err
 	}
-	total := int64(0)
-	for _, f := range all {
-		total += f.size
+	defer closeAll(packs)
+	size, stale := int64(0), false
+	for _, p := range packs {
+		size += p.size
 	}
-	if total <= c.max {
+	var all []place
+	for k, p := range index(packs) {
+		if used[k] {
+			stale = stale || today() >= p.record.used+keepUsed
+			p.record.used = today()
+		}
+		all = append(all, p)
+	}
+	if len(packs) < maxPacks && size <= c.max && !stale {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b file) int { return a.used.Compare(b.used) })
-	for _, f := range all {
-		if total <= c.max*4/5 {
+	slices.SortFunc(all, func(a, b place) int {
+		return cmp.Or(cmp.Compare(b.record.used, a.record.used), slices.Compare(a.record.key[:], b.record.key[:]))
+	})
+	w, err := newWriter(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range all {
+		if w.at+p.record.length > c.max*4/5 || today() > p.record.used+keepUnused {
 			break
 		}
-		if os.Remove(f.path) == nil {
-			total -= f.size
+		b, err := p.pack.read(p.record)
+		if err != nil {
+			continue // damaged
+		}
+		if err := w.add(p.record.key, p.record.used, b); err != nil {
+			return errors.Join(err, w.abandon())
 		}
 	}
-	return nil
-}
-
-// Counts is what a Session did.
-type Counts struct{ Hits, Misses int }
-
-// Session is one run over one module root: within it, a file is looked at once.
-type Session struct {
-	cache           *Cache
-	module, library fs.FS
-	started         time.Time
-
-	mu      sync.Mutex
-	seen    map[string]seen // by name of the read
-	counts  Counts
-	written bool
-}
-
-// Session begins a run. Module is the root as lang.Program.FS is.
-func (c *Cache) Session(module, library fs.FS) *Session {
-	return &Session{cache: c, module: module, library: library, started: time.Now(), seen: map[string]seen{}}
-}
-
-// Close makes room if what was written needs some.
-func (s *Session) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.written {
-		return nil
+	if err := w.finish(); err != nil {
+		return err
 	}
-	return s.cache.trim()
-}
-
-// Counts tells how many evaluations were found and how many were made.
-func (s *Session) Counts() Counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.counts
+	// Whoever reads them has them open. What others have added since is in
+	// packs of their own.
+	for _, p := range packs {
+		_ = os.Remove(p.path)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package cache_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func (m *tree) eval(c *cache.Cache, language string, p lang.Program) (text strin
 	m.t.Helper()
 	p.FS, p.Library = m.root.FS(), library
 	var n atomic.Int64
-	s := c.Session(p.FS, library)
+	s := c.Session(m.dir, p.FS, library)
 	got, err := s.Evaluator(language, counting{languages[language], &n}).Eval(m.t.Context(), p)
 	m.must(s.Close())
 	want, wantErr := languages[language].Eval(m.t.Context(), p)
@@ -277,7 +278,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			at := i * len(b) / 40
+			at := min(i*len(b)/40, len(b)-1)
 			if i%2 == 0 {
 				return os.WriteFile(path, b[:at], 0o600)
 			}
@@ -315,10 +316,11 @@ func (c changing) Eval(ctx context.Context, p lang.Program) (*lang.Result, error
 // TestChangeDuringEvaluation: a result of what is no longer there is not kept.
 func TestChangeDuringEvaluation(t *testing.T) {
 	m := newTree(t, map[string]string{"a.yaml": "a: 1\n"})
-	s := m.c.Session(m.root.FS(), library)
+	s := m.c.Session(m.dir, m.root.FS(), library)
 	e := s.Evaluator("yaml", changing{languages["yaml"], func() { m.write("a.yaml", "a: 2\n") }})
 	_, err := e.Eval(t.Context(), lang.Program{FS: m.root.FS(), Entry: "a.yaml"})
 	m.must(err)
+	m.must(s.Close())
 	if text, asked := m.eval(m.c, "yaml", lang.Program{Entry: "a.yaml"}); !asked || text != `[{"a":2}]` {
 		t.Errorf("got %s, evaluated again %v", text, asked)
 	}
@@ -362,24 +364,84 @@ func TestMemo(t *testing.T) {
 	m := newTree(t, map[string]string{"a.yaml": "a: 1\n", "b.yaml": "b: 1\n"})
 	r, err := languages["yaml"].Eval(t.Context(), lang.Program{FS: m.root.FS(), Entry: "."})
 	m.must(err)
-	session := func() *cache.Session { return m.c.Session(m.root.FS(), library) }
-	session().Remember("question", r.Reads, []byte("answer"))
-	if b, ok := session().Recall("question"); !ok || string(b) != "answer" {
+	recall := func(question string) (string, bool) {
+		s := m.c.Session(m.dir, m.root.FS(), library)
+		defer func() { m.must(s.Close()) }()
+		b, reads, ok := s.Recall(question)
+		if ok && !slices.Equal(reads, r.Reads) {
+			t.Errorf("reads %v, want %v", reads, r.Reads)
+		}
+		return string(b), ok
+	}
+	first := m.c.Session(m.dir, m.root.FS(), library)
+	first.Remember("question", r.Reads, []byte("answer"))
+	m.must(first.Close())
+	if b, ok := recall("question"); !ok || b != "answer" {
 		t.Errorf("recalled %q, %v", b, ok)
 	}
-	if _, ok := session().Recall("another question"); ok {
+	if _, ok := recall("another question"); ok {
 		t.Error("another question has that answer")
 	}
 	m.write("c.yaml", "c: 1\n")
-	if _, ok := session().Recall("question"); ok {
+	if _, ok := recall("question"); ok {
 		t.Error("a file more, and the answer is the same")
 	}
 	m.must(os.Remove(m.path("c.yaml")))
-	if _, ok := session().Recall("question"); !ok {
+	if _, ok := recall("question"); !ok {
 		t.Error("all is as it was, and the answer is gone")
 	}
 	m.write("b.yaml", "b: 2\n")
-	if _, ok := session().Recall("question"); ok {
+	if _, ok := recall("question"); ok {
 		t.Error("a file changed, and the answer is the same")
+	}
+}
+
+// TestManyRuns: what many runs keep is put into few files, the youngest answer to
+// each question.
+func TestManyRuns(t *testing.T) {
+	m := newTree(t, map[string]string{"a.yaml": "a: 1\n"})
+	reads := []lang.Read{{File: "a.yaml", SHA256: lang.Digest([]byte("a: 1\n"))}}
+	for i := range 50 {
+		s := m.c.Session(m.dir, m.root.FS(), library)
+		s.Remember(fmt.Sprint("question ", i%20), reads, fmt.Append(nil, "answer ", i))
+		m.must(s.Close())
+		time.Sleep(2 * time.Millisecond) // so that times tell which is younger
+	}
+	files, err := os.ReadDir(m.c.Dir())
+	if m.must(err); len(files) > 10 {
+		t.Errorf("%d files", len(files))
+	}
+	s := m.c.Session(m.dir, m.root.FS(), library)
+	defer func() { m.must(s.Close()) }()
+	for i := range 20 {
+		want := fmt.Sprint("answer ", i+20)
+		if i < 10 {
+			want = fmt.Sprint("answer ", i+40)
+		}
+		if b, _, ok := s.Recall(fmt.Sprint("question ", i)); !ok || string(b) != want {
+			t.Errorf("question %d: %q, %v, want %q", i, b, ok, want)
+		}
+	}
+	if c := s.Counts(); c != (cache.Counts{Hits: 20}) {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+// TestLinksInTheWay: a directory that is swapped for an older one, while it is
+// read, is noticed although no file in it is new.
+func TestLinksInTheWay(t *testing.T) {
+	m := newTree(t, map[string]string{"one/a.yaml": "a: 1\n", "two/a.yaml": "a: 2\n"})
+	m.must(os.Symlink("one", m.path("now")))
+	time.Sleep(2100 * time.Millisecond)
+	s := m.c.Session(m.dir, m.root.FS(), library)
+	e := s.Evaluator("yaml", changing{languages["yaml"], func() {
+		m.must(os.Remove(m.path("now")))
+		m.must(os.Symlink("two", m.path("now")))
+	}})
+	_, err := e.Eval(t.Context(), lang.Program{FS: m.root.FS(), Entry: "now/a.yaml"})
+	m.must(err)
+	m.must(s.Close())
+	if text, _ := m.eval(m.c, "yaml", lang.Program{Entry: "now/a.yaml"}); text != `[{"a":2}]` {
+		t.Errorf("got %s", text)
 	}
 }

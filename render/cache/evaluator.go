@@ -2,12 +2,15 @@ package cache
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
 
 	"github.com/writ-dev/writ/lang"
 )
 
-// Evaluator returns an evaluator of a language that answers from the cache and
-// asks inner only for what is not there.
+// Evaluator returns an evaluator that asks inner, which is of the language, only
+// for what is not in the cache. The module of its programs must be that of the
+// session.
 func (s *Session) Evaluator(language string, inner lang.Evaluator) lang.Evaluator {
 	return evaluator{s, language, inner}
 }
@@ -25,93 +28,49 @@ func (e evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, erro
 		// for by people; their results would only fill the cache.
 		return e.inner.Eval(ctx, p)
 	}
-	s := e.session
-	key := s.cache.key(e.language, p)
-	if r := s.find(key); r != nil {
-		return r, nil
+	question, err := json.Marshal([]any{"evaluate", e.language, p.Entry, p.Tests, p.Cover, p.Inputs, p.Offers})
+	if err != nil {
+		return nil, err
+	}
+	if b, reads, ok := e.session.Recall(string(question)); ok {
+		if r, err := decodeResult(b); err == nil {
+			r.Reads = reads
+			return r, nil
+		}
 	}
 	r, err := e.inner.Eval(ctx, p)
-	if err == nil {
-		s.keep(key, r)
+	if err != nil {
+		return r, err
 	}
+	if b, err := encodeResult(r); err == nil {
+		e.session.Remember(string(question), r.Reads, b)
+	}
+	return r, nil
+}
+
+// encodeResult is the length of all but value and reads, these, and the value.
+func encodeResult(r *lang.Result) ([]byte, error) {
+	rest := *r
+	rest.Value, rest.Reads = lang.Value{}, nil
+	head, err := json.Marshal(rest)
+	if err != nil {
+		return nil, err
+	}
+	b := binary.AppendUvarint(nil, uint64(len(head)))
+	return r.Value.AppendBinary(append(b, head...)), nil
+}
+
+func decodeResult(b []byte) (*lang.Result, error) {
+	d := decoder{b: b}
+	head := d.bytes(d.uvarint())
+	if d.bad {
+		return nil, errDamaged
+	}
+	r := new(lang.Result)
+	if err := json.Unmarshal(head, r); err != nil {
+		return nil, err
+	}
+	var err error
+	r.Value, err = lang.ParseBinary(d.b)
 	return r, err
-}
-
-// find returns a result that still counts, nil if there is none.
-func (s *Session) find(key string) *lang.Result {
-	e := s.cache.read(key)
-	hit, fresh := false, false
-	if e != nil {
-		hit, fresh = s.holds(e)
-	}
-	var value lang.Value
-	if hit {
-		var err error
-		if value, err = lang.ParseBinary(e.value); err != nil {
-			hit = false
-		}
-	}
-	s.mu.Lock()
-	if hit {
-		s.counts.Hits++
-	} else {
-		s.counts.Misses++
-	}
-	s.mu.Unlock()
-	if !hit {
-		return nil
-	}
-	if fresh {
-		s.cache.write(key, e)
-	}
-	r := e.Result
-	r.Value = value
-	return &r
-}
-
-// holds reports whether everything that an entry depends on is as it was, and
-// whether the marks were brought up to date.
-func (s *Session) holds(e *entry) (ok, fresh bool) {
-	for i, r := range e.Result.Reads {
-		if lang.IsLibrary(r.File) {
-			continue // part of the build
-		}
-		now := s.look(r)
-		if now.mark.same(e.Marks[i]) {
-			continue
-		}
-		if s.digest(r) != r.SHA256 {
-			return false, false
-		}
-		if now.mark.usable() {
-			e.Marks[i], fresh = now.mark, true
-		}
-	}
-	return true, fresh
-}
-
-// keep stores a result, if what it was made of is still there to be marked: a
-// file that changed during the evaluation must not be taken for what was read.
-func (s *Session) keep(key string, r *lang.Result) {
-	e := &entry{Result: *r, value: r.Value.AppendBinary(nil)}
-	e.Result.Value = lang.Value{}
-	s.store(key, e)
-}
-
-// store marks what an entry depends on and writes it.
-func (s *Session) store(key string, e *entry) {
-	e.Marks = make([]mark, len(e.Result.Reads))
-	for i, read := range e.Result.Reads {
-		if lang.IsLibrary(read.File) {
-			continue
-		}
-		if s.digest(read) != read.SHA256 {
-			return
-		}
-		e.Marks[i] = s.look(read).mark
-	}
-	s.cache.write(key, e)
-	s.mu.Lock()
-	s.written = true
-	s.mu.Unlock()
 }

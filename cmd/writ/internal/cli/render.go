@@ -79,13 +79,13 @@ func (a *app) renderText(ctx context.Context, src *sourceFlags, output string) e
 	}
 	remember := func([]lang.Read, []remark, []byte) {}
 	if c, err := openCache(); err == nil && !src.noCache && !src.prove {
-		session := c.Session(m.root.FS(), stdlib.FS())
+		session := c.Session(src.root, m.root.FS(), stdlib.FS())
 		defer session.Close()
 		question, err := renderQuestion(src, m, targets, selected, output)
 		if err != nil {
 			return err
 		}
-		if b, ok := session.Recall(question); ok {
+		if b, _, ok := session.Recall(question); ok {
 			var remarks []remark
 			first, text, _ := bytes.Cut(b, []byte{'\n'})
 			if json.Unmarshal(first, &remarks) == nil {

@@ -257,7 +257,7 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 	if !s.noCache && !s.prove {
 		// Without a place for it there is no cache, and all goes slower.
 		if c, err := openCache(); err == nil {
-			session := c.Session(m.root.FS(), stdlib.FS())
+			session := c.Session(s.root, m.root.FS(), stdlib.FS())
 			defer session.Close()
 			for name, e := range byLanguage {
 				byLanguage[name] = session.Evaluator(string(name), e)
