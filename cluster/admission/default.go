@@ -40,6 +40,8 @@ func Default(k api.Kind, o object.Object) (object.Object, error) {
 		if name := o.Name(); name != "" {
 			t.make("metadata").make("labels").init("kubernetes.io/metadata.name", name)
 		}
+	case api.RoleBinding.Kind, api.ClusterRoleBinding.Kind:
+		defaultBinding(t)
 	case api.DependencyKind.Kind:
 		defaultDependency(t, o.Namespace())
 	}

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/writ-dev/writ/cluster/api"
@@ -68,6 +69,10 @@ func (p *problems) immutable(k api.Kind, new, old object.Object) {
 		})
 	case api.EndpointSlice.Kind:
 		both(p, new, old, func(n, o *discoveryv1.EndpointSlice) { p.fixed(".addressType", n.AddressType, o.AddressType) })
+	case api.RoleBinding.Kind:
+		both(p, new, old, func(n, o *rbacv1.RoleBinding) { p.fixed(".roleRef", n.RoleRef, o.RoleRef) })
+	case api.ClusterRoleBinding.Kind:
+		both(p, new, old, func(n, o *rbacv1.ClusterRoleBinding) { p.fixed(".roleRef", n.RoleRef, o.RoleRef) })
 	case api.Node.Kind:
 		both(p, new, old, func(n, o *corev1.Node) {
 			if o.Spec.PodCIDR != "" {

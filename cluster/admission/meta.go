@@ -96,6 +96,8 @@ func (p *problems) name(k api.Kind, m *object.Meta) {
 		p.check(".metadata.name", m.Name, validation.IsDNS1035Label(m.Name))
 	case api.Namespace.Kind:
 		p.check(".metadata.name", m.Name, validation.IsDNS1123Label(m.Name))
+	case api.Role.Kind, api.ClusterRole.Kind, api.RoleBinding.Kind, api.ClusterRoleBinding.Kind:
+		p.pathSegment(".metadata.name", m.Name)
 	default:
 		p.check(".metadata.name", m.Name, validation.IsDNS1123Subdomain(m.Name))
 	}

@@ -2,6 +2,7 @@ package admission
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
@@ -44,6 +45,14 @@ func (p *problems) kind(k api.Kind, o object.Object) {
 		decode(p, o, p.lease)
 	case api.EventKind.Kind:
 		decode(p, o, p.event)
+	case api.Role.Kind:
+		decode(p, o, p.role)
+	case api.ClusterRole.Kind:
+		decode(p, o, p.clusterRole)
+	case api.RoleBinding.Kind:
+		decode(p, o, func(b *rbacv1.RoleBinding) { p.binding(b.RoleRef, b.Subjects, true) })
+	case api.ClusterRoleBinding.Kind:
+		decode(p, o, func(b *rbacv1.ClusterRoleBinding) { p.binding(b.RoleRef, b.Subjects, false) })
 	case api.DependencyKind.Kind:
 		decode(p, o, p.dependency)
 	case api.ReleaseKind.Kind:

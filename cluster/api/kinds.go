@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -58,27 +59,31 @@ func (k Kind) Key(namespace, name string) object.Key {
 
 // The kinds served. Kinds lists them all.
 var (
-	Namespace      = Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}, Status: true, New: func() runtime.Object { return new(corev1.Namespace) }}
-	Node           = Kind{Version: "v1", Kind: "Node", Resource: "nodes", Singular: "node", ShortNames: []string{"no"}, Status: true, New: func() runtime.Object { return new(corev1.Node) }}
-	Pod            = Kind{Version: "v1", Kind: "Pod", Resource: "pods", Singular: "pod", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(corev1.Pod) }}
-	Service        = Kind{Version: "v1", Kind: "Service", Resource: "services", Singular: "service", ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(corev1.Service) }}
-	ConfigMap      = Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Singular: "configmap", ShortNames: []string{"cm"}, Namespaced: true, New: func() runtime.Object { return new(corev1.ConfigMap) }}
-	Secret         = Kind{Version: "v1", Kind: "Secret", Resource: "secrets", Singular: "secret", Namespaced: true, New: func() runtime.Object { return new(corev1.Secret) }}
-	ServiceAccount = Kind{Version: "v1", Kind: "ServiceAccount", Resource: "serviceaccounts", Singular: "serviceaccount", ShortNames: []string{"sa"}, Namespaced: true, New: func() runtime.Object { return new(corev1.ServiceAccount) }}
-	EventKind      = Kind{Version: "v1", Kind: "Event", Resource: "events", Singular: "event", ShortNames: []string{"ev"}, Namespaced: true, New: func() runtime.Object { return new(corev1.Event) }}
-	Deployment     = Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Singular: "deployment", ShortNames: []string{"deploy"}, Categories: []string{"all"}, Namespaced: true, Status: true, Scale: true, New: func() runtime.Object { return new(appsv1.Deployment) }}
-	ReplicaSet     = Kind{Group: "apps", Version: "v1", Kind: "ReplicaSet", Resource: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"}, Categories: []string{"all"}, Namespaced: true, Status: true, Scale: true, New: func() runtime.Object { return new(appsv1.ReplicaSet) }}
-	Job            = Kind{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Singular: "job", Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(batchv1.Job) }}
-	EndpointSlice  = Kind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice", Resource: "endpointslices", Singular: "endpointslice", Namespaced: true, New: func() runtime.Object { return new(discoveryv1.EndpointSlice) }}
-	Lease          = Kind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Resource: "leases", Singular: "lease", Namespaced: true, New: func() runtime.Object { return new(coordinationv1.Lease) }}
-	DependencyKind = Kind{Group: Group, Version: Version, Kind: "Dependency", Resource: "dependencies", Singular: "dependency", ShortNames: []string{"dep"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(Dependency) }}
-	GrantKind      = Kind{Group: Group, Version: Version, Kind: "Grant", Resource: "grants", Singular: "grant", System: true, New: func() runtime.Object { return new(Grant) }}
-	ReleaseKind    = Kind{Group: Group, Version: Version, Kind: "Release", Resource: "releases", Singular: "release", Namespaced: true, New: func() runtime.Object { return new(Release) }}
+	Namespace          = Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces", Singular: "namespace", ShortNames: []string{"ns"}, Status: true, New: func() runtime.Object { return new(corev1.Namespace) }}
+	Node               = Kind{Version: "v1", Kind: "Node", Resource: "nodes", Singular: "node", ShortNames: []string{"no"}, Status: true, New: func() runtime.Object { return new(corev1.Node) }}
+	Pod                = Kind{Version: "v1", Kind: "Pod", Resource: "pods", Singular: "pod", ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(corev1.Pod) }}
+	Service            = Kind{Version: "v1", Kind: "Service", Resource: "services", Singular: "service", ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(corev1.Service) }}
+	ConfigMap          = Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Singular: "configmap", ShortNames: []string{"cm"}, Namespaced: true, New: func() runtime.Object { return new(corev1.ConfigMap) }}
+	Secret             = Kind{Version: "v1", Kind: "Secret", Resource: "secrets", Singular: "secret", Namespaced: true, New: func() runtime.Object { return new(corev1.Secret) }}
+	ServiceAccount     = Kind{Version: "v1", Kind: "ServiceAccount", Resource: "serviceaccounts", Singular: "serviceaccount", ShortNames: []string{"sa"}, Namespaced: true, New: func() runtime.Object { return new(corev1.ServiceAccount) }}
+	EventKind          = Kind{Version: "v1", Kind: "Event", Resource: "events", Singular: "event", ShortNames: []string{"ev"}, Namespaced: true, New: func() runtime.Object { return new(corev1.Event) }}
+	Deployment         = Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Singular: "deployment", ShortNames: []string{"deploy"}, Categories: []string{"all"}, Namespaced: true, Status: true, Scale: true, New: func() runtime.Object { return new(appsv1.Deployment) }}
+	ReplicaSet         = Kind{Group: "apps", Version: "v1", Kind: "ReplicaSet", Resource: "replicasets", Singular: "replicaset", ShortNames: []string{"rs"}, Categories: []string{"all"}, Namespaced: true, Status: true, Scale: true, New: func() runtime.Object { return new(appsv1.ReplicaSet) }}
+	Job                = Kind{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Singular: "job", Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(batchv1.Job) }}
+	EndpointSlice      = Kind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice", Resource: "endpointslices", Singular: "endpointslice", Namespaced: true, New: func() runtime.Object { return new(discoveryv1.EndpointSlice) }}
+	Lease              = Kind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Resource: "leases", Singular: "lease", Namespaced: true, New: func() runtime.Object { return new(coordinationv1.Lease) }}
+	Role               = Kind{Group: rbacv1.GroupName, Version: "v1", Kind: "Role", Resource: "roles", Singular: "role", Namespaced: true, New: func() runtime.Object { return new(rbacv1.Role) }}
+	ClusterRole        = Kind{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole", Resource: "clusterroles", Singular: "clusterrole", New: func() runtime.Object { return new(rbacv1.ClusterRole) }}
+	RoleBinding        = Kind{Group: rbacv1.GroupName, Version: "v1", Kind: "RoleBinding", Resource: "rolebindings", Singular: "rolebinding", Namespaced: true, New: func() runtime.Object { return new(rbacv1.RoleBinding) }}
+	ClusterRoleBinding = Kind{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRoleBinding", Resource: "clusterrolebindings", Singular: "clusterrolebinding", New: func() runtime.Object { return new(rbacv1.ClusterRoleBinding) }}
+	DependencyKind     = Kind{Group: Group, Version: Version, Kind: "Dependency", Resource: "dependencies", Singular: "dependency", ShortNames: []string{"dep"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(Dependency) }}
+	GrantKind          = Kind{Group: Group, Version: Version, Kind: "Grant", Resource: "grants", Singular: "grant", System: true, New: func() runtime.Object { return new(Grant) }}
+	ReleaseKind        = Kind{Group: Group, Version: Version, Kind: "Release", Resource: "releases", Singular: "release", Namespaced: true, New: func() runtime.Object { return new(Release) }}
 )
 
 // Kinds is every kind served, in apply order: what others need comes first.
 var Kinds = []Kind{
-	Namespace, Node, Lease, ServiceAccount, Secret, ConfigMap, Service, EndpointSlice,
+	Namespace, Node, Lease, ServiceAccount, ClusterRole, Role, ClusterRoleBinding, RoleBinding, Secret, ConfigMap, Service, EndpointSlice,
 	DependencyKind, GrantKind, Deployment, ReplicaSet, Job, Pod, EventKind, ReleaseKind,
 }
 

@@ -13,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -66,6 +67,14 @@ var printers = map[string]printer{
 			holder = *v.Spec.HolderIdentity
 		}
 		return []any{v.Name, holder, age(o, now)}
+	})},
+	"Role":        {[]column{colName, colCreated}, roleCells},
+	"ClusterRole": {[]column{colName, colCreated}, roleCells},
+	"RoleBinding": {bindingColumns, typed(func(v *rbacv1.RoleBinding, o object.Object, now time.Time) []any {
+		return bindingCells(v.RoleRef, v.Subjects, o, now)
+	})},
+	"ClusterRoleBinding": {bindingColumns, typed(func(v *rbacv1.ClusterRoleBinding, o object.Object, now time.Time) []any {
+		return bindingCells(v.RoleRef, v.Subjects, o, now)
 	})},
 	"Dependency": {[]column{colName, text("Consumer"), text("Target"), text("Ports"), text("Status"), colAge}, typed(dependencyCells)},
 	"Grant": {[]column{colName, text("Consumer"), text("Service"), text("Cluster-IP"), count("From"), count("Endpoints"), colAge}, typed(func(v *api.Grant, o object.Object, now time.Time) []any {

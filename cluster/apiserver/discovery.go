@@ -3,8 +3,10 @@ package apiserver
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
@@ -42,9 +44,10 @@ func newDiscovery() (*discovery, error) {
 	for _, k := range api.Kinds {
 		d.addKind(k)
 	}
-	d.addVirtual(api.Group, api.Version, "transactions", "transaction", "Transaction")
-	d.addVirtual("authentication.k8s.io", "v1", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview")
-	d.addVirtual("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "selfsubjectaccessreview", "SelfSubjectAccessReview")
+	for _, id := range slices.Sorted(maps.Keys(virtuals)) {
+		p := strings.Split(id, "/")
+		d.addVirtual(p[0], p[1], p[2], virtuals[id])
+	}
 	return d, d.encode()
 }
 
@@ -93,11 +96,15 @@ func (d *discovery) addKind(k api.Kind) {
 	d.legacyOf[k.Group] = append(d.legacyOf[k.Group], legacy...)
 }
 
-func (d *discovery) addVirtual(group, version, resource, singular, kind string) {
+func (d *discovery) addVirtual(group, version, resource string, v virtualResource) {
 	d.group(group, version)
-	own := metav1.GroupVersionKind{Group: group, Version: version, Kind: kind}
-	d.resourcesOf[group] = append(d.resourcesOf[group], apidiscoveryv2.APIResourceDiscovery{Resource: resource, ResponseKind: &own, Scope: apidiscoveryv2.ScopeCluster, SingularResource: singular, Verbs: createVerb})
-	d.legacyOf[group] = append(d.legacyOf[group], metav1.APIResource{Name: resource, SingularName: singular, Kind: kind, Verbs: createVerb})
+	own := metav1.GroupVersionKind{Group: group, Version: version, Kind: v.kind}
+	scope := apidiscoveryv2.ScopeCluster
+	if v.namespaced {
+		scope = apidiscoveryv2.ScopeNamespace
+	}
+	d.resourcesOf[group] = append(d.resourcesOf[group], apidiscoveryv2.APIResourceDiscovery{Resource: resource, ResponseKind: &own, Scope: scope, SingularResource: v.singular, Verbs: createVerb})
+	d.legacyOf[group] = append(d.legacyOf[group], metav1.APIResource{Name: resource, SingularName: v.singular, Kind: v.kind, Namespaced: v.namespaced, Verbs: createVerb})
 }
 
 func (d *discovery) encode() error {

@@ -14,6 +14,7 @@ import (
 func (s *Server) facts() auth.Facts {
 	c := s.o.Registry.As(registry.System)
 	return auth.Facts{
+		Roles: s.o.Registry.Roles,
 		PodNode: func(namespace, name string) (string, bool) {
 			o, err := c.Get(context.Background(), api.Pod.Key(namespace, name))
 			if err != nil {

@@ -153,8 +153,12 @@ func configMap(t testing.TB, name string) object.Object {
 	return must(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"`+name+`","namespace":"default"}}`)
 }
 
-func transact(ctx context.Context, c *client.Client, o object.Object) error {
-	_, err := c.Transact(ctx, api.Transaction{Operations: []api.Operation{{Action: api.ActionCreate, Object: o}}})
+func transact(ctx context.Context, c *client.Client, list ...object.Object) error {
+	var t api.Transaction
+	for _, o := range list {
+		t.Operations = append(t.Operations, api.Operation{Action: api.ActionCreate, Object: o})
+	}
+	_, err := c.Transact(ctx, t)
 	return err
 }
 

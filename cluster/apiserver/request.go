@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/writ-dev/writ/cluster/api"
@@ -93,7 +94,19 @@ func (i *requestInfo) kind() (api.Kind, bool) {
 }
 
 func (i *requestInfo) attributes() auth.Attributes {
-	return auth.Attributes{Verb: i.verb, Group: i.group, Resource: i.resource, Subresource: i.sub, Namespace: i.namespace, Name: i.name, Path: i.path}
+	a := auth.Attributes{Verb: i.verb, Group: i.group, Resource: i.resource, Subresource: i.sub, Namespace: i.namespace, Name: i.name, Path: i.path}
+	switch {
+	case a.Path != "":
+	case a.Group == "" && a.Resource == api.Namespace.Resource:
+		// What one may do in a namespace covers the namespace itself.
+		a.Namespace = a.Name
+	case a.Name == "" && (a.Verb == "list" || a.Verb == "watch" || a.Verb == "deletecollection"):
+		// Selecting one object by its name is asking for that one.
+		if f, err := fields.ParseSelector(i.query.Get("fieldSelector")); err == nil {
+			a.Name, _ = f.RequiresExactMatch("metadata.name")
+		}
+	}
+	return a
 }
 
 // call is what the outer handler knows and the inner ones need.
@@ -144,11 +157,7 @@ func (s *Server) allowed(u auth.User, a auth.Attributes) error {
 	if d.Allowed {
 		return nil
 	}
-	gr := schema.GroupResource{Group: a.Group, Resource: a.Resource}
-	if a.Subresource != "" {
-		gr.Resource += "/" + a.Subresource
-	}
-	return apierrors.NewForbidden(gr, a.Name, errText(d.Reason))
+	return apierrors.NewForbidden(schema.GroupResource{Group: a.Group, Resource: a.Resource}, a.Name, errText(auth.Refusal(u, a, d.Reason)))
 }
 
 // authorizeObject decides what authorize left open.

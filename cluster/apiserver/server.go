@@ -116,16 +116,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	u, err := s.o.Credentials.Authenticate(r)
-	if err != nil {
+	if err != nil || u.Name == registry.System.Name { // which no credential stands for
 		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
 		s.fail(w, r, apierrors.NewUnauthorized("Unauthorized"))
 		return
 	}
-	for name := range r.Header {
-		if len(name) > 11 && name[:12] == "Impersonate-" {
-			s.fail(w, r, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("impersonation is not served by this version")))
-			return
-		}
+	if u, err = s.impersonate(u, r); err != nil {
+		s.fail(w, r, err)
+		return
 	}
 	info := parseRequest(r)
 	release, err := s.admitRequest(info)

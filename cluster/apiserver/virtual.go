@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,27 +13,40 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/writ-dev/writ/cluster/api"
-	"github.com/writ-dev/writ/cluster/auth"
 	"github.com/writ-dev/writ/cluster/registry"
 )
 
+// virtualResource is a resource that is asked but not stored.
+type virtualResource struct {
+	kind, singular string
+	namespaced     bool
+	handle         func(*Server, http.ResponseWriter, *http.Request, *call) error
+}
+
+// virtuals are they, by group/version/resource.
+var virtuals = map[string]virtualResource{
+	api.Group + "/" + api.Version + "/transactions":     {kind: "Transaction", singular: "transaction", handle: (*Server).transact},
+	"authentication.k8s.io/v1/selfsubjectreviews":       {kind: "SelfSubjectReview", singular: "selfsubjectreview", handle: (*Server).selfSubjectReview},
+	"authorization.k8s.io/v1/selfsubjectaccessreviews":  {kind: "SelfSubjectAccessReview", singular: "selfsubjectaccessreview", handle: (*Server).selfSubjectAccessReview},
+	"authorization.k8s.io/v1/selfsubjectrulesreviews":   {kind: "SelfSubjectRulesReview", singular: "selfsubjectrulesreview", handle: (*Server).selfSubjectRulesReview},
+	"authorization.k8s.io/v1/subjectaccessreviews":      {kind: "SubjectAccessReview", singular: "subjectaccessreview", handle: (*Server).subjectAccessReview},
+	"authorization.k8s.io/v1/localsubjectaccessreviews": {kind: "LocalSubjectAccessReview", singular: "localsubjectaccessreview", namespaced: true, handle: (*Server).localSubjectAccessReview},
+}
+
 // virtual handles the resources that are asked but not stored.
 func (s *Server) virtual(w http.ResponseWriter, r *http.Request, c *call) (done bool, err error) {
-	var handle func(http.ResponseWriter, *http.Request, *call) error
-	switch i := c.info; i.group + "/" + i.version + "/" + i.resource {
-	case api.Group + "/" + api.Version + "/transactions":
-		handle = s.transact
-	case "authorization.k8s.io/v1/selfsubjectaccessreviews":
-		handle = s.accessReview
-	case "authentication.k8s.io/v1/selfsubjectreviews":
-		handle = s.subjectReview
-	default:
+	i := c.info
+	v, ok := virtuals[i.group+"/"+i.version+"/"+i.resource]
+	if !ok {
 		return false, nil
 	}
-	if c.info.verb != "create" || c.info.namespace != "" || c.info.name != "" {
-		return true, noSuchMethod(c.info)
+	if i.sub != "" || v.namespaced != (i.namespace != "") {
+		return true, noSuchPath(r)
 	}
-	return true, handle(w, r, c)
+	if i.verb != "create" || i.name != "" {
+		return true, noSuchMethod(i)
+	}
+	return true, v.handle(s, w, r, c)
 }
 
 // transact commits several operations at once.
@@ -89,39 +100,6 @@ func readTyped[T any](r *http.Request, empty func() runtime.Object) (*T, error) 
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
 	}
 	return v, nil
-}
-
-func (s *Server) accessReview(w http.ResponseWriter, r *http.Request, c *call) error {
-	v, err := readTyped[authorizationv1.SelfSubjectAccessReview](r, func() runtime.Object { return new(authorizationv1.SelfSubjectAccessReview) })
-	if err != nil {
-		return err
-	}
-	var a auth.Attributes
-	switch {
-	case v.Spec.ResourceAttributes != nil:
-		x := v.Spec.ResourceAttributes
-		a = auth.Attributes{Verb: x.Verb, Group: x.Group, Resource: x.Resource, Subresource: x.Subresource, Namespace: x.Namespace, Name: x.Name}
-	case v.Spec.NonResourceAttributes != nil:
-		a = auth.Attributes{Verb: v.Spec.NonResourceAttributes.Verb, Path: v.Spec.NonResourceAttributes.Path}
-	default:
-		return apierrors.NewBadRequest("exactly one of resourceAttributes and nonResourceAttributes must be given")
-	}
-	d := auth.Authorize(c.user, a, s.facts())
-	v.TypeMeta = metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"}
-	v.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: d.Allowed, Reason: d.Reason}
-	s.sendValue(w, r, http.StatusCreated, v)
-	return nil
-}
-
-func (s *Server) subjectReview(w http.ResponseWriter, r *http.Request, c *call) error {
-	if _, err := readJSON(r, func() runtime.Object { return new(authenticationv1.SelfSubjectReview) }); err != nil {
-		return err
-	}
-	v := authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"}}
-	v.CreationTimestamp = metav1.Now()
-	v.Status.UserInfo = authenticationv1.UserInfo{Username: c.user.Name, Groups: c.user.Groups}
-	s.sendValue(w, r, http.StatusCreated, v)
-	return nil
 }
 
 // bind assigns a pod to a node.

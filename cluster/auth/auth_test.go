@@ -24,7 +24,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/writ-dev/writ/cluster/access"
+	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/auth"
+	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/cluster/rbac"
 )
 
 func open(t *testing.T, dir string, now time.Time, hosts ...string) *auth.Credentials {
@@ -241,8 +245,31 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
+// defaults is a state with nothing but the default roles.
+func defaults(t *testing.T) *access.Objects {
+	t.Helper()
+	var all []object.Object
+	for _, r := range rbac.DefaultRoles() {
+		all = append(all, encode(t, api.ClusterRole, r))
+	}
+	for _, b := range rbac.DefaultBindings() {
+		all = append(all, encode(t, api.ClusterRoleBinding, b))
+	}
+	return access.NewObjects(all)
+}
+
+func encode(t *testing.T, k api.Kind, v any) object.Object {
+	t.Helper()
+	o, err := api.Encode(k, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
 func TestAuthorize(t *testing.T) {
 	facts := auth.Facts{
+		Roles: func() *rbac.Index { return rbac.Compile(defaults(t)) },
 		PodNode: func(_, name string) (string, bool) {
 			node, ok := map[string]string{"mine": "n1", "other": "n2", "unbound": ""}[name]
 			return node, ok
@@ -252,9 +279,9 @@ func TestAuthorize(t *testing.T) {
 		},
 	}
 	admin := auth.User{Name: "root", Groups: []string{auth.GroupMasters}}
-	node := auth.User{Name: "system:node:n1", Groups: []string{auth.GroupNodes}}
+	node := auth.User{Name: "system:node:n1", Groups: []string{auth.GroupNodes, auth.GroupAuthenticated}}
 	fake := auth.User{Name: "system:node:n1", Groups: []string{auth.GroupAuthenticated}}
-	boot := auth.User{Name: auth.BootstrapUser, Groups: []string{auth.GroupBootstrap}}
+	boot := auth.User{Name: auth.BootstrapUser, Groups: []string{auth.GroupBootstrap, auth.GroupAuthenticated}}
 	for _, test := range []struct {
 		user auth.User
 		a    auth.Attributes
@@ -264,6 +291,7 @@ func TestAuthorize(t *testing.T) {
 		{boot, auth.Attributes{Verb: "post", Path: "/writ/v1/join"}, true},
 		{boot, auth.Attributes{Verb: "get", Path: "/version"}, true},
 		{boot, auth.Attributes{Verb: "list", Resource: "pods"}, false},
+		{boot, auth.Attributes{Verb: "get", Path: "/metrics"}, false},
 		{boot, auth.Attributes{Verb: "create", Resource: "nodes", Name: "n1"}, false},
 		{fake, auth.Attributes{Verb: "list", Resource: "pods"}, false},
 		{fake, auth.Attributes{Verb: "post", Path: "/writ/v1/join"}, false},
@@ -298,7 +326,7 @@ func TestAuthorize(t *testing.T) {
 		{node, auth.Attributes{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, true},
 	} {
 		d := auth.Authorize(test.user, test.a, facts)
-		if d.Allowed != test.want || d.Allowed != (d.Reason == "") {
+		if d.Allowed != test.want {
 			t.Errorf("%s %+v: %+v, want %v", test.user.Name, test.a, d, test.want)
 		}
 	}

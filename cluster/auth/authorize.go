@@ -1,20 +1,18 @@
 package auth
 
-import "fmt"
+import (
+	"fmt"
 
-// Attributes say what a request wants to do. Verb is one of get, list, watch,
-// create, update, patch, delete, deletecollection, in Kubernetes' meaning.
-type Attributes struct {
-	Verb            string
-	Group, Resource string
-	Subresource     string
-	Namespace, Name string
-	// Path is set, and the rest but Verb empty, for requests about no resource.
-	Path string
-}
+	"github.com/writ-dev/writ/cluster/rbac"
+)
 
-// Facts is what decisions about nodes need to know of the cluster.
+// Attributes say what a request wants to do.
+type Attributes = rbac.Request
+
+// Facts is what decisions need to know of the cluster.
 type Facts struct {
+	// Roles returns who may do what by the cluster's roles.
+	Roles func() *rbac.Index
 	// PodNode returns the node that a pod is bound to, "" when it is not, and
 	// whether it exists.
 	PodNode func(namespace, name string) (node string, exists bool)
@@ -23,47 +21,65 @@ type Facts struct {
 	NodeReads func(node, resource, namespace, name string) bool
 }
 
-// Decision is an answer with its reason; the reason is empty when allowed.
-type Decision struct {
-	Allowed bool
-	Reason  string
-}
+// Decision is an answer with its reason: which rule allows it, or what there
+// is to say beyond that none does.
+type Decision = rbac.Decision
 
-func allow() Decision { return Decision{Allowed: true} }
+func allow(reason string) Decision { return Decision{Allowed: true, Reason: reason} }
 
 func deny(format string, args ...any) Decision {
 	return Decision{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Authorize decides whether u may do a.
-func Authorize(u User, a Attributes, f Facts) Decision {
-	switch {
-	case u.In(GroupMasters):
-		return allow()
-	case a.Path != "":
-		return authorizePath(u, a)
-	case a.Group == "authorization.k8s.io" && a.Resource == "selfsubjectaccessreviews",
-		a.Group == "authentication.k8s.io" && a.Resource == "selfsubjectreviews":
-		return allow()
-	case u.Node() != "":
-		return authorizeNode(u.Node(), a, f)
-	}
-	return deny("user %q has no permission for it", u.Name)
-}
+// joinPath is where nodes ask for their certificate.
+const joinPath = "/writ/v1/join"
 
-// authorizePath lets everybody who is known read what the server can do;
-// joining is for nodes and those who want to be one.
-func authorizePath(u User, a Attributes) Decision {
-	if a.Path == "/writ/v1/join" {
+// Authorize decides whether u may do a: administrators may do everything,
+// nodes what they need for their pods, and everybody what a role gives them.
+func Authorize(u User, a Attributes, f Facts) Decision {
+	if u.In(GroupMasters) {
+		return allow("system:masters may do everything")
+	}
+	if a.Path == joinPath {
 		if u.In(GroupBootstrap) || u.In(GroupNodes) {
-			return allow()
+			return allow("nodes may join")
 		}
 		return deny("joining needs the nodes' token")
 	}
-	if a.Verb == "get" {
-		return allow()
+	var refused Decision
+	if node := u.Node(); node != "" && a.Path == "" {
+		if refused = authorizeNode(node, a, f); refused.Allowed {
+			return refused
+		}
 	}
-	return deny("user %q may not %s %s", u.Name, a.Verb, a.Path)
+	d := f.Roles().Decide(rbac.User{Name: u.Name, Groups: u.Groups}, a)
+	if !d.Allowed && refused.Reason != "" {
+		return refused
+	}
+	return d
+}
+
+// Refusal words a refused request as Kubernetes does.
+func Refusal(u User, a Attributes, reason string) string {
+	var text string
+	if a.Path != "" {
+		text = fmt.Sprintf("User %q cannot %s path %q", u.Name, a.Verb, a.Path)
+	} else {
+		resource := a.Resource
+		if a.Subresource != "" {
+			resource += "/" + a.Subresource
+		}
+		text = fmt.Sprintf("User %q cannot %s resource %q in API group %q", u.Name, a.Verb, resource, a.Group)
+		if a.Namespace != "" {
+			text += fmt.Sprintf(" in the namespace %q", a.Namespace)
+		} else {
+			text += " at the cluster scope"
+		}
+	}
+	if reason != "" {
+		text += ": " + reason
+	}
+	return text
 }
 
 // nodeReadable are the resources that a node may read without being named by
@@ -79,11 +95,11 @@ func authorizeNode(node string, a Attributes, f Facts) Decision {
 	switch a.Verb {
 	case "get", "list", "watch":
 		if a.Subresource == "" && nodeReadable[res] {
-			return allow()
+			return allow("nodes may do this for their pods")
 		}
 		if a.Group == "" && (a.Resource == "secrets" || a.Resource == "configmaps") {
 			if a.Verb == "get" && a.Name != "" && f.NodeReads(node, a.Resource, a.Namespace, a.Name) {
-				return allow()
+				return allow("nodes may do this for their pods")
 			}
 			return deny("node %q may only get %s that its pods refer to", node, a.Resource)
 		}
@@ -96,11 +112,11 @@ func authorizeNode(node string, a Attributes, f Facts) Decision {
 		return nodePod(node, a, f)
 	case "/events":
 		if a.Verb == "create" || a.Verb == "update" || a.Verb == "patch" {
-			return allow()
+			return allow("nodes may do this for their pods")
 		}
 	case "coordination.k8s.io/leases":
 		if a.Namespace == "kube-node-lease" && a.Name == node && a.Verb != "deletecollection" {
-			return allow()
+			return allow("nodes may do this for their pods")
 		}
 		return deny("node %q may only write the Lease kube-node-lease/%s", node, node)
 	}
@@ -113,7 +129,7 @@ func nodeOwn(node string, a Attributes) Decision {
 	}
 	switch a.Verb {
 	case "create", "update", "patch":
-		return allow()
+		return allow("nodes may do this for their pods")
 	}
 	return deny("node %q may not %s nodes", node, a.Verb)
 }
@@ -127,5 +143,5 @@ func nodePod(node string, a Attributes, f Facts) Decision {
 	if on, ok := f.PodNode(a.Namespace, a.Name); ok && on != node {
 		return deny("pod %s/%s is not on node %q", a.Namespace, a.Name, node)
 	}
-	return allow()
+	return allow("nodes may do this for their pods")
 }

@@ -11,6 +11,9 @@ import (
 type User struct {
 	Name   string
 	Groups []string
+	// UID and Extra are what else a credential says about its holder.
+	UID   string
+	Extra map[string][]string
 }
 
 // In says whether u is in a group.

@@ -10,7 +10,8 @@
 // what is proposed is data only.
 //
 // The registry answers with the error values of apimachinery. It authorizes
-// nothing but what no permission may allow: writing kinds that only the
+// nothing but what depends on a write's outcome or what no permission may
+// allow: handing out more by a role than one holds, writing kinds that only the
 // cluster writes, and forging the ownership by which pods get their identity.
 package registry
 
@@ -56,10 +57,12 @@ type Options struct {
 }
 
 // Registry serves the kinds of api.Kinds. It is safe for concurrent use and
-// keeps nothing but the snapshots of lists read in parts.
+// keeps nothing but the snapshots of lists read in parts and what it compiled
+// of the newest roles.
 type Registry struct {
 	o     Options
 	pages pages
+	roles roles
 }
 
 // New makes a registry.

@@ -185,8 +185,11 @@ func (t *tx) run(ops []op) ([]outcome, []error) {
 	for i, o := range outs {
 		if errs[i] == nil {
 			errs[i] = t.dependency(o)
-			refused = refused || errs[i] != nil
 		}
+		if errs[i] == nil {
+			errs[i] = t.escalation(o)
+		}
+		refused = refused || errs[i] != nil
 	}
 	if refused {
 		return nil, errs

@@ -193,7 +193,8 @@ func (c *Client) Bind(ctx context.Context, namespace, name, uid, node string, w 
 	}, w.DryRun)
 }
 
-// Bootstrap creates the namespaces that always exist. It may be called again.
+// Bootstrap creates the namespaces that always exist and the default roles. It
+// may be called again.
 func (c *Client) Bootstrap(ctx context.Context) error {
 	for _, name := range protected {
 		o, err := object.FromTree(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}})
@@ -204,7 +205,7 @@ func (c *Client) Bootstrap(ctx context.Context) error {
 			return fmt.Errorf("create namespace %s: %w", name, err)
 		}
 	}
-	return nil
+	return c.bootstrapRoles(ctx)
 }
 
 // ExpireEvents removes a bounded number of Events that are too old. The

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/writ-dev/writ/cluster/controller"
+	"github.com/writ-dev/writ/cluster/controllers/clusterrole"
 	"github.com/writ-dev/writ/cluster/controllers/dependency"
 	"github.com/writ-dev/writ/cluster/controllers/deployment"
 	"github.com/writ-dev/writ/cluster/controllers/endpoint"
@@ -26,6 +27,7 @@ func controllers(env controller.Env) ([]*controller.Controller, error) {
 		endpoint.New,
 		gc.New,
 		namespace.New,
+		clusterrole.New,
 		dependency.New,
 		scheduler.New,
 		func(env controller.Env) (*controller.Controller, error) {

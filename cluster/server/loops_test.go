@@ -405,3 +405,26 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("what was in a namespace outlived it: %v", err)
 	}
 }
+
+// TestAggregation: a labelled role joins the default ones, and leaves them.
+func TestAggregation(t *testing.T) {
+	c := start(t, t.TempDir()).admin(t)
+	has := func(want bool) func([]object.Object) bool {
+		return func(list []object.Object) bool {
+			found := 0
+			for _, o := range list {
+				if slices.Contains([]string{"view", "edit", "admin"}, o.Name()) && strings.Contains(string(o.JSON()), "widgets") {
+					found++
+				}
+			}
+			return found == 3 && want || found == 0 && !want
+		}
+	}
+	create(t, c, doc(t, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"widgets","labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}},
+		"rules":[{"apiGroups":["example.com"],"resources":["widgets"],"verbs":["get"]}]}`))
+	eventually(t, c, api.ClusterRole, "view, edit and admin have it", has(true))
+	if err := c.Delete(t.Context(), api.ClusterRole.Key("", "widgets"), ""); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, c, api.ClusterRole, "none has it", has(false))
+}

@@ -26,15 +26,16 @@ cluster/object:
 cluster/api: cluster/object
 cluster/access: cluster/api cluster/object
 cluster/admission: cluster/api cluster/object
+cluster/rbac: cluster/api cluster/object
 cluster/expression:
 cluster/structural: cluster/expression cluster/api
 cluster/store: cluster/object
 cluster/store/proposertest: cluster/store cluster/object
 cluster/consensus: cluster/store
-cluster/auth:
+cluster/auth: cluster/rbac
 cluster/client: cluster/api cluster/object
-cluster/registry: cluster/store cluster/admission cluster/access cluster/api cluster/object
-cluster/apiserver: cluster/registry cluster/auth cluster/api cluster/object
+cluster/registry: cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
+cluster/apiserver: cluster/registry cluster/auth cluster/rbac cluster/api cluster/object
 cluster/controller: cluster/api cluster/object
 cluster/controllers/deployment: cluster/controller cluster/api cluster/object
 cluster/controllers/replicaset: cluster/controller cluster/api cluster/object
@@ -42,10 +43,11 @@ cluster/controllers/job: cluster/controller cluster/api cluster/object
 cluster/controllers/endpoint: cluster/controller cluster/api cluster/object
 cluster/controllers/gc: cluster/controller cluster/api cluster/object
 cluster/controllers/namespace: cluster/controller cluster/api cluster/object
+cluster/controllers/clusterrole: cluster/controller cluster/rbac cluster/api cluster/object
 cluster/controllers/node: cluster/controller cluster/api cluster/object
 cluster/controllers/dependency: cluster/controller cluster/access cluster/api cluster/object
 cluster/scheduler: cluster/controller cluster/api cluster/object
-cluster/server: cluster/consensus cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
+cluster/server: cluster/consensus cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/clusterrole cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
 render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object cluster/api
 render/schema: cluster/structural cluster/expression cluster/api cluster/object
 render/schema/gen:
