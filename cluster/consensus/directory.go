@@ -22,6 +22,7 @@ const dirFormat = 1
 //	lock       held while open
 //	version    "writ data N", N being dirFormat; written first
 //	member     this server's identity, made once
+//	sealed     the key that everything is sealed with, if any
 //	wal/       the log
 //	snapshots/ the snapshots
 type directory struct {

@@ -10,6 +10,8 @@ import (
 	wal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
 	"github.com/hashicorp/raft-wal/types"
+
+	"github.com/writ-dev/writ/cluster/seal"
 )
 
 // logStore is the write-ahead log, for entries and for Raft's few variables.
@@ -19,10 +21,11 @@ type logStore struct {
 	*wal.WAL
 	dir  *directory
 	meta *segmentMeta
+	keys *seal.Ring // nil writes entries as they are
 	fail func(error)
 }
 
-func openLog(dir *directory, segmentSize int, logger hclog.Logger, fail func(error)) (*logStore, error) {
+func openLog(dir *directory, segmentSize int, keys *seal.Ring, logger hclog.Logger, fail func(error)) (*logStore, error) {
 	path := filepath.Join(dir.path, "wal")
 	if err := makeDir(path); err != nil {
 		return nil, err
@@ -34,7 +37,7 @@ func openLog(dir *directory, segmentSize int, logger hclog.Logger, fail func(err
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open log %s: %w", path, err), closeMeta(meta))
 	}
-	return &logStore{WAL: w, dir: dir, meta: meta, fail: fail}, nil
+	return &logStore{WAL: w, dir: dir, meta: meta, keys: keys, fail: fail}, nil
 }
 
 // StoreLog implements raft.LogStore.
@@ -42,7 +45,22 @@ func (l *logStore) StoreLog(entry *raft.Log) error { return l.StoreLogs([]*raft.
 
 // StoreLogs appends entries and syncs them with one write.
 func (l *logStore) StoreLogs(entries []*raft.Log) error {
+	if l.keys != nil {
+		entries = sealEntries(l.keys, entries)
+	}
 	return l.check("append to", l.WAL.StoreLogs(entries))
+}
+
+// GetLog reads an entry. One that cannot be opened stops the Node.
+func (l *logStore) GetLog(index uint64, entry *raft.Log) error {
+	if err := l.WAL.GetLog(index, entry); err != nil {
+		return err
+	}
+	if err := openEntry(l.keys, entry); err != nil {
+		l.fail(err)
+		return err
+	}
+	return nil
 }
 
 // DeleteRange drops entries from one end of the log.

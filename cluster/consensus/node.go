@@ -11,6 +11,9 @@
 // A new directory becomes a cluster of one voter; the log, the snapshots and
 // the configuration in them are those of a larger cluster already.
 //
+// With keys, everything that is somebody's data is sealed before it is written
+// to disk; see cluster/seal.
+//
 // The package never looks into an object, and never decides what is proposed.
 package consensus
 
@@ -27,6 +30,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
+	"github.com/writ-dev/writ/cluster/seal"
 	"github.com/writ-dev/writ/cluster/store"
 )
 
@@ -36,6 +40,9 @@ type Options struct {
 	Dir string
 	// Store is what committed commands are applied to. It must be new.
 	Store *store.Store
+	// Keys seal what is written to disk; nil leaves it readable. A directory that
+	// was not sealed, or with another key, is read and can be resealed.
+	Keys *seal.Ring
 	// Logger gets Raft's messages and state changes. nil discards them.
 	Logger *slog.Logger
 	// MaxWaiting bounds the proposals in flight; more wait for a place until
@@ -94,6 +101,9 @@ type Node struct {
 	mu    sync.RWMutex
 	err   error // why; guarded by mu
 
+	sealed    atomic.Bool // see Sealed
+	resealing sync.Mutex  // held by Reseal
+
 	futures sync.WaitGroup // asked of Raft; Add only with mu held for reading and err nil
 	stopped chan struct{}  // closed when Raft has stopped after the Node ended
 	workers sync.WaitGroup
@@ -139,13 +149,23 @@ func Open(ctx context.Context, o Options) (*Node, error) {
 func (n *Node) start() error {
 	logger := raftLogger(n.options.Logger)
 	var err error
-	if n.log, err = openLog(n.dir, n.options.SegmentSize, logger, n.fail); err != nil {
+	if n.log, err = openLog(n.dir, n.options.SegmentSize, n.options.Keys, logger, n.fail); err != nil {
 		return err
 	}
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(n.dir.path, keptSnapshots, logger)
+	files, err := raft.NewFileSnapshotStoreWithLogger(n.dir.path, keptSnapshots, logger)
 	if err != nil {
 		return fmt.Errorf("open snapshots in %s: %w", n.dir.path, err)
 	}
+	snapshots := &sealedSnapshots{SnapshotStore: files, keys: n.options.Keys}
+	existing, err := raft.HasExistingState(n.log, n.log, snapshots)
+	if err != nil {
+		return fmt.Errorf("read state in %s: %w", n.dir.path, err)
+	}
+	sealed, err := n.dir.checkSealed(n.options.Keys, !existing)
+	if err != nil {
+		return err
+	}
+	n.sealed.Store(sealed)
 	transport := newTransport(n.dir.member)
 	notify := make(chan bool, 8)
 	config, err := n.config(logger, snapshots, transport)

@@ -21,7 +21,7 @@ func TestCrashBetweenSegments(t *testing.T) {
 	defer dir.Close()
 	open := func() *logStore {
 		t.Helper()
-		l, err := openLog(dir, 64<<10, hclog.NewNullLogger(), func(err error) { t.Error(err) })
+		l, err := openLog(dir, 64<<10, nil, hclog.NewNullLogger(), func(err error) { t.Error(err) })
 		if err != nil {
 			t.Fatal(err)
 		}

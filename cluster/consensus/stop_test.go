@@ -178,7 +178,7 @@ func TestBootstrapCutShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := openLog(d, 1<<20, raftLogger(slog.New(slog.DiscardHandler)), func(err error) { t.Error(err) })
+	l, err := openLog(d, 1<<20, nil, raftLogger(slog.New(slog.DiscardHandler)), func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,8 @@
 //
 // The data directory holds
 //
-//	raft/              the log and the snapshots; consensus owns it and locks it
+//	raft/              the log and the snapshots, sealed; consensus owns it and locks it
+//	encryption.key     the keys they are sealed with, unless kept elsewhere
 //	pki/               the certificate authority and what it issued
 //	admin.kubeconfig   for people
 //	node.kubeconfig    for node agents that join
@@ -30,6 +31,7 @@ import (
 	"github.com/writ-dev/writ/cluster/consensus"
 	"github.com/writ-dev/writ/cluster/controller"
 	"github.com/writ-dev/writ/cluster/registry"
+	"github.com/writ-dev/writ/cluster/seal"
 	"github.com/writ-dev/writ/cluster/store"
 )
 
@@ -47,6 +49,9 @@ type Options struct {
 	Data string
 	// Listen is the TCP address of the API, host:port; port 0 picks a free one.
 	Listen string
+	// EncryptionKeyFile holds the keys that the log and the snapshots are sealed
+	// with; see cluster/seal. Default: encryption.key in Data, made if absent.
+	EncryptionKeyFile string
 	// Version is Writ's version, shown by the API.
 	Version string
 	// Logger may be nil.
@@ -100,10 +105,14 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	defer func() { _ = listener.Close() }() // Serve has closed it unless it was never reached
 
+	keys, err := s.openKeys()
+	if err != nil {
+		return err
+	}
 	state := store.New(store.Options{})
 	openCtx, cancel := context.WithTimeout(ctx, openTime)
 	node, err := consensus.Open(openCtx, consensus.Options{
-		Dir: filepath.Join(s.o.Data, "raft"), Store: state, Logger: s.o.Logger.With("component", "raft"),
+		Dir: s.raftDir(), Store: state, Keys: keys, Logger: s.o.Logger.With("component", "raft"),
 	})
 	cancel()
 	if err != nil {
@@ -113,11 +122,11 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
-	return s.serve(ctx, listener, state, node)
+	return s.serve(ctx, listener, state, node, keys)
 }
 
 // serve runs everything in front of and behind an open store.
-func (s *Server) serve(ctx context.Context, l net.Listener, state *store.Store, node *consensus.Node) error {
+func (s *Server) serve(ctx context.Context, l net.Listener, state *store.Store, node *consensus.Node, keys *seal.Ring) error {
 	reg, err := registry.New(registry.Options{Store: state, Proposer: node, Logger: s.o.Logger})
 	if err != nil {
 		return err
@@ -168,6 +177,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, state *store.Store, 
 		})
 	}
 	g.Go(func() error { return s.keepHouse(ctx, system, creds) })
+	g.Go(func() error { return s.keepSealed(ctx, node, keys) })
 	s.url = reach.local
 	close(s.ready)
 	return g.Wait()

@@ -31,7 +31,8 @@ cluster/expression:
 cluster/structural: cluster/expression cluster/api
 cluster/store: cluster/object
 cluster/store/proposertest: cluster/store cluster/object
-cluster/consensus: cluster/store
+cluster/seal:
+cluster/consensus: cluster/store cluster/seal cluster/object
 cluster/auth: cluster/rbac
 cluster/client: cluster/api cluster/object
 cluster/registry: cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
@@ -47,7 +48,7 @@ cluster/controllers/clusterrole: cluster/controller cluster/rbac cluster/api clu
 cluster/controllers/node: cluster/controller cluster/api cluster/object
 cluster/controllers/dependency: cluster/controller cluster/access cluster/api cluster/object
 cluster/scheduler: cluster/controller cluster/api cluster/object
-cluster/server: cluster/consensus cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/clusterrole cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
+cluster/server: cluster/consensus cluster/seal cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/clusterrole cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
 render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object cluster/api
 render/schema: cluster/structural cluster/expression cluster/api cluster/object
 render/schema/gen:
@@ -70,7 +71,7 @@ nodeagent/probe: nodeagent/runtime
 nodeagent/logs:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
-cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/cache render/check render/check/policy render/test render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth nodeagent nodeagent/image nodeagent/runtime/sandbox
+cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/cache render/check render/check/policy render/test render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:

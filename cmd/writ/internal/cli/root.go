@@ -123,7 +123,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the plan has changes (plan --exit
 	}
 	add("config", a.renderCmd(), a.checkCmd(), a.testCmd(), a.whyCmd(), a.evalCmd(), a.fmtCmd(), a.refactorCmd(), a.initCmd(), a.cacheCmd(), a.imageCmd())
 	add("cluster", a.planCmd(), a.applyCmd(), a.deleteCmd(), a.getCmd(), a.logsCmd())
-	add("serve", a.upCmd(), a.serverCmd(), a.agentCmd())
+	add("serve", a.upCmd(), a.serverCmd(), a.agentCmd(), a.keyCmd())
 	root.AddCommand(a.versionCmd())
 	usageArgs(root)
 	return root

@@ -14,15 +14,19 @@ import (
 
 func (a *app) serverCmd() *cobra.Command {
 	var (
-		data, listen string
-		verbose      bool
+		data, listen, keyFile string
+		verbose               bool
 	)
 	cmd := &cobra.Command{
 		Use:   "server --data DIR",
 		Short: "Run a control plane: API, store, reconcilers, scheduler",
 		Long: `Runs a control plane until it is interrupted. The data directory holds the Raft log,
 the cluster's certificate authority, admin.kubeconfig for people and node.kubeconfig
-for 'writ agent'. An acknowledged write is on disk.`,
+for 'writ agent'. An acknowledged write is on disk.
+
+The log and its snapshots are sealed (AES-256-GCM) with the key in encryption.key,
+which is made in the data directory; keep it elsewhere with --encryption-key-file.
+'writ key' rotates it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if data == "" {
@@ -32,7 +36,12 @@ for 'writ agent'. An acknowledged write is on disk.`,
 			if err != nil {
 				return err
 			}
-			s, err := server.New(server.Options{Data: dir, Listen: listen, Version: buildVersion(), Logger: a.logger(verbose)})
+			if keyFile != "" {
+				if keyFile, err = filepath.Abs(keyFile); err != nil {
+					return err
+				}
+			}
+			s, err := server.New(server.Options{Data: dir, Listen: listen, EncryptionKeyFile: keyFile, Version: buildVersion(), Logger: a.logger(verbose)})
 			if err != nil {
 				return err
 			}
@@ -55,6 +64,7 @@ for 'writ agent'. An acknowledged write is on disk.`,
 	f := cmd.Flags()
 	f.StringVar(&data, "data", "", "directory of the cluster's state (required)")
 	f.StringVar(&listen, "listen", "127.0.0.1:6443", "address to serve the API on")
+	f.StringVar(&keyFile, "encryption-key-file", "", "file of the keys that seal the data (default DATA/encryption.key, made if absent)")
 	f.BoolVarP(&verbose, "verbose", "v", false, "log what the control plane does")
 	return cmd
 }
