@@ -9,6 +9,8 @@
 package render
 
 import (
+	"sync"
+
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
@@ -37,8 +39,38 @@ type Origin struct {
 	Pos diag.Position
 	// Path is where the document is in the program's value.
 	Path string
-	// Value is the evaluated tree with the position of every field.
-	Value lang.Value
+
+	value *originValue
+}
+
+// originValue is an evaluated tree. One that comes from the cache is unpacked
+// when it is first asked for: most often nobody asks.
+type originValue struct {
+	once   sync.Once
+	packed []byte
+	value  lang.Value
+}
+
+// NewOrigin is the origin of a document that is v, at path in the program's
+// value.
+func NewOrigin(pos diag.Position, path string, v lang.Value) Origin {
+	return Origin{Pos: pos, Path: path, value: &originValue{value: v}}
+}
+
+// Value returns the evaluated tree with the position of every field. The zero
+// Origin's is null.
+func (o Origin) Value() lang.Value {
+	if o.value == nil {
+		return lang.Value{}
+	}
+	o.value.once.Do(func() {
+		if o.value.packed != nil {
+			// A checksum was right: only a fault in Writ makes this fail, and
+			// then positions are missing.
+			o.value.value, _ = lang.ParseBinary(o.value.packed)
+		}
+	})
+	return o.value.value
 }
 
 // Find returns the document with the given key.

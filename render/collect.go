@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -103,40 +104,115 @@ func (c *collector) list(items lang.Value, path, kind string, near diag.Position
 
 // add makes a document of v.
 func (c *collector) add(v lang.Value, path string, near diag.Position, apiVersion, kind string) {
-	origin := Origin{Pos: near, Path: path, Value: v}
-	tree, _ := toTree(v).(map[string]any)
+	origin := NewOrigin(near, path, v)
+	v = withoutNulls(v)
 	group, _, ok := strings.Cut(apiVersion, "/")
 	if !ok {
 		group = ""
 	}
-	meta, ok := tree["metadata"].(map[string]any)
-	if !ok {
+	meta, _ := v.Field("metadata")
+	if meta.Kind != lang.Object {
 		c.fail(near, path, "", kind+" has no metadata", "add metadata with a name")
 		return
 	}
-	if name, ok := meta["name"].(string); !ok || name == "" {
+	name, ok := stringField(meta, "name")
+	if !ok {
 		message, hint := kind+" has no name", "add metadata.name"
-		if _, ok := meta["generateName"]; ok {
+		if _, ok := meta.Field("generateName"); ok {
 			hint = "replace metadata.generateName by a name: a document must be the same thing on every application"
 		}
 		c.fail(origin.Field(".metadata"), path, ".metadata", message, hint)
 		return
 	}
 	if k, served := api.Lookup(group, kind); served && k.Namespaced {
-		if ns, has := meta["namespace"]; !has || ns == "" {
-			meta["namespace"] = c.namespace
+		if ns, has := meta.Field("namespace"); !has || ns.Kind == lang.String && ns.Text == "" {
+			meta = withField(meta, "namespace", lang.Value{Kind: lang.String, Text: c.namespace})
+			v = withField(v, "metadata", meta)
 		}
 	}
-	o, err := object.FromTree(tree)
+	o, err := object.ParseHead(encode(v), encode(lang.Value{Kind: lang.Object, Fields: []lang.Field{
+		{Name: "apiVersion", Value: lang.Value{Kind: lang.String, Text: apiVersion}},
+		{Name: "kind", Value: lang.Value{Kind: lang.String, Text: kind}},
+		{Name: "metadata", Value: meta},
+	}}))
 	if err != nil {
 		p, message := splitPath(err.Error())
 		message, hint, _ := strings.Cut(message, "; ")
 		c.errs = append(c.errs, diag.Diagnostic{
-			Code: "RENDER004", Pos: origin.Field(p), Object: kind + " " + meta["name"].(string), Path: p, Message: message, Hint: hint,
+			Code: "RENDER004", Pos: origin.Field(p), Object: kind + " " + name, Path: p, Message: message, Hint: hint,
 		})
 		return
 	}
 	c.docs = append(c.docs, Document{Object: o, Origin: origin})
+}
+
+// encode makes canonical JSON, byte for byte what object.Marshal makes of the
+// same document.
+func encode(v lang.Value) []byte {
+	b := v.AppendJSON(nil)
+	for _, separator := range []string{"\u2028", "\u2029"} {
+		if bytes.Contains(b, []byte(separator)) {
+			b = bytes.ReplaceAll(b, []byte(separator), fmt.Appendf(nil, `\u%x`, []rune(separator)[0]))
+		}
+	}
+	return b
+}
+
+// withoutNulls is v without the null members of its objects: null means
+// absent, in every later step alike. A value that has none is not copied.
+func withoutNulls(v lang.Value) lang.Value {
+	v, _ = dropNulls(v)
+	return v
+}
+
+func dropNulls(v lang.Value) (_ lang.Value, changed bool) {
+	switch v.Kind {
+	case lang.List:
+		var items []lang.Value
+		for i, item := range v.Items {
+			item, other := dropNulls(item)
+			if other && items == nil {
+				items = slices.Clone(v.Items)
+			}
+			if other {
+				items[i] = item
+			}
+		}
+		if items == nil {
+			return v, false
+		}
+		v.Items = items
+	case lang.Object:
+		var fields []lang.Field // when it is not nil, the first i fields of v as they are to be
+		for i, f := range v.Fields {
+			value, other := dropNulls(f.Value)
+			if (other || value.Kind == lang.Null) && !changed {
+				fields, changed = append(make([]lang.Field, 0, len(v.Fields)), v.Fields[:i]...), true
+			}
+			if changed && value.Kind != lang.Null {
+				fields = append(fields, lang.Field{Name: f.Name, Pos: f.Pos, Value: value})
+			}
+		}
+		if !changed {
+			return v, false
+		}
+		v.Fields = fields
+	default:
+		return v, false
+	}
+	return v, true
+}
+
+// withField is a copy of an object with one member set.
+func withField(v lang.Value, name string, value lang.Value) lang.Value {
+	i, found := slices.BinarySearchFunc(v.Fields, name, func(f lang.Field, name string) int { return strings.Compare(f.Name, name) })
+	fields := slices.Clone(v.Fields)
+	if !found {
+		fields = slices.Insert(fields, i, lang.Field{Name: name})
+	}
+	fields[i].Value = value
+	v.Fields = fields
+	return v
 }
 
 func (c *collector) fail(pos diag.Position, path, sub, message, hint string) {

@@ -21,7 +21,7 @@ import (
 // field that the element lacks is taken to match.
 func (o Origin) Field(path string) diag.Position {
 	pos := o.Pos
-	v := o.Value
+	v := o.Value()
 	for path != "" {
 		var step string
 		step, path = nextStep(path)
@@ -54,7 +54,7 @@ func Lookup(v lang.Value, path string) (lang.Value, bool) {
 // what they select, and the value there. Without one it is false, with the path
 // and value of the nearest thing around it.
 func (o Origin) Concrete(path string) (concrete string, v lang.Value, ok bool) {
-	v = o.Value
+	v = o.Value()
 	for path != "" {
 		var step string
 		step, path = nextStep(path)
@@ -179,32 +179,4 @@ func splitPath(message string) (path, rest string) {
 		return p, r
 	}
 	return "", message
-}
-
-// toTree makes plain JSON of v. Null members of objects are left out: null
-// means absent, in every later step alike.
-func toTree(v lang.Value) any {
-	switch v.Kind {
-	case lang.Bool:
-		return v.Text == "true"
-	case lang.Number:
-		return json.Number(v.Text)
-	case lang.String:
-		return v.Text
-	case lang.List:
-		l := make([]any, len(v.Items))
-		for i, item := range v.Items {
-			l[i] = toTree(item)
-		}
-		return l
-	case lang.Object:
-		m := make(map[string]any, len(v.Fields))
-		for _, f := range v.Fields {
-			if f.Value.Kind != lang.Null {
-				m[f.Name] = toTree(f.Value)
-			}
-		}
-		return m
-	}
-	return nil
 }

@@ -146,7 +146,7 @@ func TestOriginField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Origin{Pos: diag.Position{File: "start.json", Line: 1}, Value: v}
+	o := NewOrigin(diag.Position{File: "start.json", Line: 1}, "", v)
 	for path, line := range map[string]int{
 		`.metadata.labels["a.b/c"]`:                  2,
 		`.metadata.labels["nope"]`:                   2,
@@ -166,10 +166,10 @@ func TestOriginField(t *testing.T) {
 		}
 	}
 	// What the library wrote is found at the user's nearest place.
-	lib := Origin{Pos: diag.Position{File: "app.cue", Line: 3}, Value: lang.Value{Kind: lang.Object, Pos: diag.Position{File: lang.LibraryPrefix + "app.cue", Line: 99}, Fields: []lang.Field{
+	lib := NewOrigin(diag.Position{File: "app.cue", Line: 3}, "", lang.Value{Kind: lang.Object, Pos: diag.Position{File: lang.LibraryPrefix + "app.cue", Line: 99}, Fields: []lang.Field{
 		{Name: "image", Pos: diag.Position{File: lang.LibraryPrefix + "app.cue", Line: 98}, Value: lang.Value{Kind: lang.String, Text: "x", Pos: diag.Position{File: "app.cue", Line: 5}}},
 		{Name: "kind", Pos: diag.Position{File: lang.LibraryPrefix + "app.cue", Line: 97}, Value: lang.Value{Kind: lang.String, Text: "Pod"}},
-	}}}
+	}})
 	if got := lib.Field(".image"); got.File != "app.cue" || got.Line != 5 {
 		t.Errorf("a value from the user is at %v", got)
 	}

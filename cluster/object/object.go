@@ -15,6 +15,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -71,26 +72,33 @@ type Object struct {
 }
 
 type doc struct {
-	json       []byte
-	apiVersion string
-	kind       string
-	meta       Meta
+	json            []byte
+	apiVersion      string
+	kind            string
+	namespace, name string
+	// late parses meta on first use; without it meta is there already.
+	late *sync.Once
+	meta Meta
 	// decoded is the typed form, filled by cluster/api on first use.
 	decoded atomic.Pointer[any]
 }
 
 // Parse reads one JSON object with apiVersion, kind and metadata. It keeps b;
 // the caller must not change it afterwards. Numbers stay exact.
-func Parse(b []byte) (Object, error) {
+func Parse(b []byte) (Object, error) { return ParseHead(b, b) }
+
+// ParseHead is Parse for a caller that knows b to be right JSON and has its
+// apiVersion, kind and metadata by themselves: top is a JSON object of these.
+func ParseHead(b, top []byte) (Object, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		Metadata   Meta   `json:"metadata"`
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
+	if err := json.Unmarshal(top, &head); err != nil {
 		var te *json.UnmarshalTypeError
 		if errors.As(err, &te) && te.Field != "" {
-			if m := notString(b, te.Field); m != "" {
+			if m := notString(top, te.Field); m != "" {
 				return Object{}, errors.New(m)
 			}
 			return Object{}, fmt.Errorf(".%s: must be a %s, not a %s", te.Field, te.Type, te.Value)
@@ -103,7 +111,20 @@ func Parse(b []byte) (Object, error) {
 	if head.Kind == "" {
 		return Object{}, errors.New("kind is missing")
 	}
-	return Object{&doc{json: b, apiVersion: head.APIVersion, kind: head.Kind, meta: head.Metadata}}, nil
+	return Object{&doc{
+		json: b, apiVersion: head.APIVersion, kind: head.Kind, meta: head.Metadata,
+		namespace: head.Metadata.Namespace, name: head.Metadata.Name,
+	}}, nil
+}
+
+// Known makes an object of a document that Parse has accepted before, without
+// reading it again: its metadata is parsed when it is first asked for. The
+// caller vouches for apiVersion and key, and must not change json afterwards.
+func Known(json []byte, apiVersion string, k Key) Object {
+	return Object{&doc{
+		json: json, apiVersion: apiVersion, kind: k.Kind,
+		namespace: k.Namespace, name: k.Name, late: new(sync.Once),
+	}}
 }
 
 // notString explains which label or annotation is no string: people write
@@ -190,23 +211,37 @@ func (o Object) Group() string {
 }
 
 // Meta returns the parsed metadata.
-func (o Object) Meta() *Meta { return &o.d.meta }
+func (o Object) Meta() *Meta {
+	if o.d.late != nil {
+		o.d.late.Do(func() {
+			var head struct {
+				Metadata Meta `json:"metadata"`
+			}
+			if err := json.Unmarshal(o.d.json, &head); err != nil {
+				panic("object: document was valid when parsed: " + err.Error())
+			}
+			o.d.meta = head.Metadata
+		})
+	}
+	return &o.d.meta
+}
 
 // Name returns metadata.name.
-func (o Object) Name() string { return o.d.meta.Name }
+func (o Object) Name() string { return o.d.name }
 
 // Namespace returns metadata.namespace.
-func (o Object) Namespace() string { return o.d.meta.Namespace }
+func (o Object) Namespace() string { return o.d.namespace }
 
 // Key returns o's identity.
 func (o Object) Key() Key {
-	return Key{Group: o.Group(), Kind: o.d.kind, Namespace: o.d.meta.Namespace, Name: o.d.meta.Name}
+	return Key{Group: o.Group(), Kind: o.d.kind, Namespace: o.d.namespace, Name: o.d.name}
 }
 
 // Controller returns the owner reference with controller: true, or nil.
 func (o Object) Controller() *OwnerReference {
-	for i := range o.d.meta.OwnerReferences {
-		if r := &o.d.meta.OwnerReferences[i]; r.Controller != nil && *r.Controller {
+	refs := o.Meta().OwnerReferences
+	for i := range refs {
+		if r := &refs[i]; r.Controller != nil && *r.Controller {
 			return r
 		}
 	}

@@ -103,7 +103,7 @@ func nearField(v lang.Value, path, want string) string {
 // objects and lists.
 func (f Found) Fields() []string {
 	var paths []string
-	for at, v := range f.Document.Origin.Value.All() {
+	for at, v := range f.Document.Origin.Value().All() {
 		if len(v.Items)+len(v.Fields) == 0 {
 			paths = append(paths, at)
 		}

@@ -28,7 +28,7 @@ func kindsOf(all []Rendering) kinds {
 			if d.Object.Kind() != "CustomResourceDefinition" {
 				continue
 			}
-			v := d.Origin.Value
+			v := d.Origin.Value()
 			kind, _ := v.At(".spec.names.kind")
 			for _, at := range []string{".spec.names.plural", ".spec.names.singular"} {
 				if w, ok := v.At(at); ok {

@@ -71,7 +71,7 @@ func (a *app) listFields(found []why.Found, src *sourceFlags, output string) err
 	var all []line
 	for _, f := range found {
 		for _, at := range f.Fields() {
-			v, _ := f.Document.Origin.Value.At(at)
+			v, _ := f.Document.Origin.Value().At(at)
 			all = append(all, line{f.Target.Environment, at, relocatePos(f.Document.Origin.Field(at), src.root), v.AppendJSON(nil)})
 		}
 	}
