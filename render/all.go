@@ -33,6 +33,8 @@ type AllOptions struct {
 	// Parallel is how many targets are evaluated at a time; 0 means one for
 	// each processor.
 	Parallel int
+	// Render renders one target; nil means Render.
+	Render func(context.Context, Options) (*Bundle, error)
 	// Progress, when not nil, is called after each target, one call at a time.
 	Progress func(done, total int)
 }
@@ -41,6 +43,10 @@ type AllOptions struct {
 // wrong with any of them is reported for all, once each.
 func All(ctx context.Context, targets []Target, o AllOptions) ([]*Bundle, error) {
 	parallel := cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
+	one := o.Render
+	if one == nil {
+		one = Render
+	}
 	bundles := make([]*Bundle, len(targets))
 	var mu sync.Mutex
 	problems := make([]diag.List, len(targets))
@@ -49,7 +55,7 @@ func All(ctx context.Context, targets []Target, o AllOptions) ([]*Bundle, error)
 	g.SetLimit(parallel)
 	for i, t := range targets {
 		g.Go(func() error {
-			b, err := Render(ctx, Options{
+			b, err := one(ctx, Options{
 				FS: o.FS, Entry: path.Join(o.Dir, t.Entry), Inputs: t.Inputs, Offers: t.Offers,
 				Namespace: t.Namespace, Evaluators: o.Evaluators,
 			})

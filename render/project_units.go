@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -148,12 +147,11 @@ func resolved(n *yaml.Node) *yaml.Node {
 // isProgram reports whether a match of a unit's pattern is a unit: a directory
 // or a file in one of the languages. Files of tests, and directories of what
 // they compare with, are none.
-func isProgram(d fs.FileInfo) bool {
-	name := d.Name()
+func isProgram(name string, isDir bool) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false
 	}
-	if d.IsDir() {
+	if isDir {
 		return !strings.HasSuffix(name, lang.SnapshotsSuffix) && name != "testdata"
 	}
 	base := strings.TrimSuffix(name, path.Ext(name))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/stdlib"
@@ -41,6 +42,10 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	reads, err := withListing(o, result.Reads)
+	if err != nil {
+		return nil, err
+	}
 	docs, err := collect(result.Value, o)
 	if err != nil {
 		return nil, err
@@ -49,8 +54,22 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 		Documents: docs,
 		Digest:    digest(docs),
 		Inputs:    result.Inputs,
-		Reads:     result.Reads,
+		Reads:     reads,
 	}, nil
+}
+
+// withListing adds what decided the language: the names in a directory.
+func withListing(o Options, reads []lang.Read) ([]lang.Read, error) {
+	if info, err := fs.Stat(o.FS, o.Entry); err != nil || !info.IsDir() {
+		return reads, err
+	}
+	r := lang.Read{File: o.Entry + "/"}
+	i, found := slices.BinarySearchFunc(reads, r, func(a, b lang.Read) int { return strings.Compare(a.File, b.File) })
+	if found {
+		return reads, nil
+	}
+	r.SHA256 = r.Again(o.FS, nil)
+	return slices.Insert(slices.Clone(reads), i, r), nil
 }
 
 // Evaluate is the value of a program, in which no documents are looked for.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -183,24 +184,20 @@ func (p *Project) units(dir fs.FS) ([]Unit, error) {
 
 // expand makes a unit of each match of a pattern.
 func expand(dir fs.FS, u Unit) ([]Unit, error) {
-	found, err := fs.Glob(dir, u.Entry)
+	found, err := glob(dir, u.Entry)
 	if err != nil {
 		return nil, diag.Errorf(u.Pos, "PROJECT", "find the units of %s: %s", u.Entry, err)
 	}
 	var units []Unit
-	for _, name := range found {
-		info, err := fs.Stat(dir, name)
-		if err != nil {
-			return nil, diag.Errorf(u.Pos, "PROJECT", "find the units of %s: %s", u.Entry, err)
-		}
-		if !isProgram(info) {
+	for _, m := range found {
+		if !isProgram(path.Base(m.name), m.isDir) {
 			continue
 		}
 		one := u
-		one.Entry = name
-		one.Name = strings.TrimSuffix(name, path.Ext(name))
-		if info.IsDir() {
-			one.Name = name
+		one.Entry = m.name
+		one.Name = strings.TrimSuffix(m.name, path.Ext(m.name))
+		if m.isDir {
+			one.Name = m.name
 		}
 		units = append(units, one)
 	}
@@ -211,6 +208,52 @@ func expand(dir fs.FS, u Unit) ([]Unit, error) {
 		}}
 	}
 	return units, nil
+}
+
+type match struct {
+	name  string
+	isDir bool
+}
+
+// glob is fs.Glob that also tells directories from files. Where only the last
+// element is a pattern, the listing of its directory tells, and nothing is
+// asked for each match.
+func glob(dir fs.FS, pattern string) ([]match, error) {
+	var found []match
+	add := func(name string, info fs.FileInfo, err error) error {
+		if err == nil {
+			found = append(found, match{name, info.IsDir()})
+		}
+		return err
+	}
+	parent, last := path.Split(pattern)
+	if strings.ContainsAny(parent, `*?[\`) {
+		names, err := fs.Glob(dir, pattern)
+		for i := 0; i < len(names) && err == nil; i++ {
+			info, statErr := fs.Stat(dir, names[i])
+			err = add(names[i], info, statErr)
+		}
+		return found, err
+	}
+	entries, err := fs.ReadDir(dir, path.Clean(parent))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for i := 0; i < len(entries) && err == nil; i++ {
+		e := entries[i]
+		if ok, bad := path.Match(last, e.Name()); bad != nil || !ok {
+			err = bad
+			continue
+		}
+		name := path.Join(parent, e.Name())
+		if e.Type()&fs.ModeSymlink == 0 {
+			found = append(found, match{name, e.IsDir()})
+			continue
+		}
+		info, statErr := fs.Stat(dir, name)
+		err = add(name, info, statErr)
+	}
+	return found, err
 }
 
 func selected(patterns []string, name string) bool {

@@ -54,6 +54,7 @@ render/schema: cluster/structural cluster/expression cluster/api cluster/object
 render/schema/gen:
 render/cache: lang
 render/check: render render/schema render/check/policy cluster/structural lang/diag cluster/object cluster/api cluster/admission cluster/access
+render/units: render render/cache render/check
 render/check/policy: lang lang/cue lang/diag cluster/expression cluster/object cluster/api
 render/test: render render/check lang lang/diag stdlib cluster/api
 render/why: render lang lang/diag stdlib cluster/api cluster/object
@@ -71,7 +72,7 @@ nodeagent/probe: nodeagent/runtime
 nodeagent/logs:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
-cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/cache render/check render/check/policy render/test render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox
+cmd/writ/internal/cli: lang lang/diag lang/worker stdlib render render/cache render/check render/check/policy render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:

@@ -17,14 +17,10 @@ package check
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/writ-dev/writ/cluster/access"
-	"github.com/writ-dev/writ/cluster/admission"
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/lang/diag"
@@ -36,6 +32,9 @@ type Options struct {
 	// AllowUnknown accepts documents of kinds that Writ does not serve; they
 	// are counted in Verdict.Unchecked.
 	AllowUnknown bool
+	// Known are judgements that were made before; other documents are judged
+	// now. It may be nil.
+	Known Judgements
 }
 
 // Verdict is the outcome of the gate.
@@ -52,18 +51,20 @@ type Verdict struct {
 // diag.List, holds everything wrong; the verdict is valid in any case.
 func Bundle(b *render.Bundle, o Options) (*Verdict, error) {
 	c := &gate{verdict: &Verdict{}}
-	for i, a := range admitAll(b.Documents) {
-		c.document(b.Documents[i], a, o)
+	judged := judgeAll(b.Documents, o.Known)
+	for i, j := range judged {
+		c.document(b.Documents[i], j, o)
 	}
-	c.dependencies()
+	if slices.ContainsFunc(b.Documents, func(d render.Document) bool { return isDependency(d.Object) }) {
+		c.dependencies(b.Documents, judged)
+	}
 	return c.verdict, c.errs.Err()
 }
 
 // gate collects what is found.
 type gate struct {
-	verdict   *Verdict
-	errs      diag.List
-	documents []checked
+	verdict *Verdict
+	errs    diag.List
 }
 
 // checked is a document of a kind that Writ serves, with defaults. Good says
@@ -75,8 +76,8 @@ type checked struct {
 	good   bool
 }
 
-func (c *gate) document(d render.Document, a *admitted, o Options) {
-	if a == nil {
+func (c *gate) document(d render.Document, j Judgement, o Options) {
+	if !j.Served {
 		c.verdict.Unchecked = append(c.verdict.Unchecked, d.Object.Key().String())
 		if !o.AllowUnknown {
 			c.errs = append(c.errs, unknownKind(d))
@@ -84,18 +85,23 @@ func (c *gate) document(d render.Document, a *admitted, o Options) {
 		return
 	}
 	c.verdict.Checked++
-	for _, p := range a.problems {
+	for _, p := range j.Problems {
 		c.errs = append(c.errs, diagnostic(d.Object.Key(), d.Origin, p))
 	}
-	for _, p := range a.warnings {
+	for _, p := range j.Warnings {
 		c.verdict.Warnings = append(c.verdict.Warnings, diagnostic(d.Object.Key(), d.Origin, p))
 	}
-	c.documents = append(c.documents, checked{object: a.full, origin: d.Origin, good: len(a.problems) == 0})
 }
 
 // dependencies applies the rules that see several documents.
-func (c *gate) dependencies() {
-	errs, warnings := dependencies(c.documents)
+func (c *gate) dependencies(documents []render.Document, judged []Judgement) {
+	var all []checked
+	for i, d := range documents {
+		if j := judged[i]; j.Served {
+			all = append(all, checked{object: j.object(d.Object), origin: d.Origin, good: len(j.Problems) == 0})
+		}
+	}
+	errs, warnings := dependencies(all)
 	c.errs = append(c.errs, errs...)
 	c.verdict.Warnings = append(c.verdict.Warnings, warnings...)
 }
@@ -106,61 +112,11 @@ func served(o object.Object) (api.Kind, bool) {
 	return k, ok && k.APIVersion() == o.APIVersion()
 }
 
-// admitted is what the cluster says to one document. Full is the document
-// with its defaults, or without when they do not apply.
-type admitted struct {
-	full               object.Object
-	problems, warnings []api.Problem
-}
-
-// admitAll judges documents, which do not depend on one another, on all
-// processors. One of a kind that is not served has no judgement.
-func admitAll(docs []render.Document) []*admitted {
-	out := make([]*admitted, len(docs))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(docs)) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(docs)); i = next.Add(1) - 1 {
-				if k, ok := served(docs[i].Object); ok {
-					a := admit(k, docs[i].Object)
-					out[i] = &a
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return out
-}
-
-func admit(k api.Kind, o object.Object) admitted {
-	problems := admission.Strict(k, o)
-	if k.Namespaced == (o.Namespace() == "") {
-		problems = append(problems, namespaceProblem(k))
-	}
-	if len(problems) > 0 {
-		return admitted{full: o, problems: problems}
-	}
-	full, err := admission.Default(k, o)
-	if err != nil {
-		return admitted{full: o, problems: []api.Problem{{Code: api.CodeInvalid, Message: err.Error()}}}
-	}
-	problems = slices.Concat(admission.Reserved(k, full, object.Object{}), admission.Validate(k, full, object.Object{}))
-	if len(problems) > 0 {
-		return admitted{full: full, problems: problems}
-	}
-	a := admitted{full: full}
-	for _, text := range admission.Warnings(k, full) {
-		a.warnings = append(a.warnings, warning(text))
-	}
-	return a
-}
-
 // dependencies applies the dependency rules that see other objects.
 func dependencies(documents []checked) (errs, warnings diag.List) {
 	state := stateOf(documents)
 	for _, g := range documents {
-		if !g.good || g.object.Group() != api.Group || g.object.Kind() != api.DependencyKind.Kind {
+		if !g.good || !isDependency(g.object) {
 			continue
 		}
 		for _, p := range access.Check(state, g.object) {
@@ -175,6 +131,10 @@ func dependencies(documents []checked) (errs, warnings diag.List) {
 		}
 	}
 	return errs, warnings
+}
+
+func isDependency(o object.Object) bool {
+	return o.Kind() == api.DependencyKind.Kind && o.Group() == api.Group
 }
 
 func stateOf(documents []checked) access.State {

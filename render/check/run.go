@@ -133,7 +133,7 @@ func (c *checker) cluster(d render.Document, known bool, found *schema.Result) {
 	case ok:
 		a := admit(k, d.Object)
 		merge(found, a)
-		c.served = append(c.served, checked{object: a.full, origin: d.Origin, good: len(a.problems) == 0})
+		c.served = append(c.served, checked{object: a.full, origin: d.Origin, good: len(a.Problems) == 0})
 	case known && len(found.Problems) == 0:
 		key := d.Object.APIVersion() + " " + d.Object.Kind()
 		c.unserved[key] = append(c.unserved[key], d)
@@ -158,12 +158,12 @@ func (c *checker) notServed() {
 
 // merge adds what admission found unless it is found already: the rules of
 // Kubernetes are known to both.
-func merge(found *schema.Result, a admitted) {
+func merge(found *schema.Result, a Judgement) {
 	errs := map[string]bool{}
 	for _, p := range found.Problems {
 		errs[p.Path] = true
 	}
-	for _, p := range a.problems {
+	for _, p := range a.Problems {
 		around := p.Path
 		if p.Code == api.CodeDuplicate {
 			around = p.Path[:max(strings.LastIndexAny(p.Path, ".["), 0)]
@@ -175,14 +175,14 @@ func merge(found *schema.Result, a admitted) {
 	var warnings []api.Problem
 	for _, w := range found.Warnings {
 		refused := false
-		for _, p := range a.problems {
+		for _, p := range a.Problems {
 			refused = refused || w.Path != "" && strings.HasPrefix(p.Path, w.Path)
 		}
 		if !refused {
 			warnings = append(warnings, w)
 		}
 	}
-	found.Warnings = append(warnings, a.warnings...)
+	found.Warnings = append(warnings, a.Warnings...)
 }
 
 // unknown says about a document of a kind that nobody knows whether that is a

@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/render/check"
-	"github.com/writ-dev/writ/stdlib"
 )
 
 func (a *app) renderCmd() *cobra.Command {
@@ -77,59 +74,57 @@ func (a *app) renderText(ctx context.Context, src *sourceFlags, output string) e
 	if err != nil {
 		return err
 	}
-	remember := func([]lang.Read, []remark, []byte) {}
-	if c, err := openCache(); err == nil && !src.noCache && !src.prove {
-		session := c.Session(src.root, m.root.FS(), stdlib.FS())
-		defer session.Close()
-		question, err := renderQuestion(src, m, targets, selected, output)
+	return src.withCache(m, func() error {
+		question, err := renderQuestion(src, targets, selected, output)
 		if err != nil {
 			return err
 		}
-		if b, _, ok := session.Recall(question); ok {
-			var remarks []remark
-			first, text, _ := bytes.Cut(b, []byte{'\n'})
-			if json.Unmarshal(first, &remarks) == nil {
-				a.tell(remarks)
-				_, err := a.out.Write(text)
-				return err
-			}
+		if a.recall(src, question) {
+			return nil
 		}
-		remember = func(reads []lang.Read, remarks []remark, text []byte) {
-			if b, err := json.Marshal(remarks); err == nil {
-				session.Remember(question, reads, append(append(b, '\n'), text...))
-			}
+		all, remarks, err := a.renderSilently(ctx, src, check.Options{AllowUnknown: true})
+		if err != nil {
+			return err
 		}
-	}
-	all, remarks, err := a.renderSilently(ctx, src, check.Options{AllowUnknown: true})
-	if err != nil {
+		a.tell(remarks)
+		if len(all) > 1 {
+			return usageError{errors.New("several environments do not go into one stream; add --out DIR")}
+		}
+		text := encodeRendered(all[0], output)
+		if head, err := json.Marshal(remarks); err == nil && src.session != nil {
+			src.session.Remember(question, all[0].Reads, slices.Concat(head, []byte{'\n'}, text))
+		}
+		_, err = a.out.Write(text)
 		return err
+	})
+}
+
+// recall prints what was printed when nothing has changed since.
+func (a *app) recall(src *sourceFlags, question string) bool {
+	if src.session == nil {
+		return false
+	}
+	b, _, ok := src.session.Recall(question)
+	if !ok {
+		return false
+	}
+	var remarks []remark
+	first, text, _ := bytes.Cut(b, []byte{'\n'})
+	if json.Unmarshal(first, &remarks) != nil {
+		return false
 	}
 	a.tell(remarks)
-	if len(all) > 1 {
-		return usageError{errors.New("several environments do not go into one stream; add --out DIR")}
-	}
-	text := encodeRendered(all[0], output)
-	remember(all[0].Reads, remarks, text)
-	_, err = a.out.Write(text)
-	return err
+	_, err := a.out.Write(text)
+	return err == nil
 }
 
 // renderQuestion is all that decides what is printed, but for the files read.
-func renderQuestion(src *sourceFlags, m *module, targets []render.Target, selected render.Select, output string) (string, error) {
-	var languages []render.Language
-	for _, t := range targets {
-		// Which language it is shows in what the directory holds.
-		l, err := render.Detect(m.root.FS(), path.Join(m.below, t.Entry))
-		if err != nil {
-			return "", src.locate(err)
-		}
-		languages = append(languages, l)
-	}
+func renderQuestion(src *sourceFlags, targets []render.Target, selected render.Select, output string) (string, error) {
 	wd, err := os.Getwd() // positions in warnings are relative to it
 	if err != nil {
 		return "", err
 	}
-	question, err := json.Marshal([]any{"render", output, src.root, wd, targets, languages, selected, src.entry})
+	question, err := json.Marshal([]any{"render", output, src.root, wd, targets, selected, src.entry})
 	return string(question), err
 }
 

@@ -19,7 +19,9 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/nodeagent/image"
 	"github.com/writ-dev/writ/render"
+	"github.com/writ-dev/writ/render/cache"
 	"github.com/writ-dev/writ/render/check"
+	"github.com/writ-dev/writ/render/units"
 	"github.com/writ-dev/writ/stdlib"
 )
 
@@ -40,6 +42,8 @@ type sourceFlags struct {
 	root    string
 	// built are the references of the images that were built for this run.
 	built map[string]string
+	// session is the one of the cache that is open, if any.
+	session *cache.Session
 }
 
 func (s *sourceFlags) register(cmd *cobra.Command) {
@@ -172,6 +176,7 @@ func (a *app) buildImages(ctx context.Context, s *sourceFlags) error {
 type rendered struct {
 	Environment string
 	*render.Bundle
+	judged check.Judgements
 }
 
 // renderAll renders every selected environment, in worker processes, and checks
@@ -198,6 +203,7 @@ func (a *app) renderSilently(ctx context.Context, s *sourceFlags, o check.Option
 	}
 	var remarks []remark
 	for _, r := range all {
+		o.Known = r.judged
 		verdict, err := check.Bundle(r.Bundle, o)
 		if err != nil {
 			return nil, nil, s.locate(err)
@@ -218,7 +224,7 @@ func (a *app) tell(remarks []remark) {
 
 // renderEnvironments renders every selected environment.
 func (a *app) renderEnvironments(ctx context.Context, s *sourceFlags) ([]rendered, error) {
-	targets, bundles, err := a.renderTargets(ctx, s)
+	targets, bundles, judged, err := a.renderTargets(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -232,44 +238,73 @@ func (a *app) renderEnvironments(ctx context.Context, s *sourceFlags) ([]rendere
 		if err != nil {
 			return nil, s.locate(err)
 		}
-		all = append(all, rendered{targets[first].Environment, b})
+		all = append(all, rendered{targets[first].Environment, b, judged})
 		first = end
 	}
 	return all, nil
 }
 
+// withCache opens a session of the cache for f, unless there is one. Without a
+// place for it there is no cache, and all goes slower.
+func (s *sourceFlags) withCache(m *module, f func() error) error {
+	if s.noCache || s.prove || s.session != nil {
+		return f()
+	}
+	c, err := openCache()
+	if err != nil {
+		return f()
+	}
+	s.session = c.Session(s.root, m.root.FS(), stdlib.FS())
+	defer func() {
+		_ = s.session.Close() // what could not be kept is made again
+		s.session = nil
+	}()
+	return f()
+}
+
 // renderTargets evaluates every selected unit in every selected environment.
-func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Target, []*render.Bundle, error) {
+// The judgements are of some of their documents.
+func (a *app) renderTargets(ctx context.Context, s *sourceFlags) (targets []render.Target, bundles []*render.Bundle, judged check.Judgements, err error) {
 	m, err := s.module()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer m.close()
 	targets, selected, err := s.targets(m)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	// What is rendered stays: there is little to collect.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	err = s.withCache(m, func() error {
+		bundles, judged, err = a.renderThese(ctx, s, m, targets)
+		return err
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if s.entry == "" {
+		if err := render.CheckOffers(s.project, selected, targets, bundles); err != nil {
+			return nil, nil, nil, relocate(err, s.dir)
+		}
+	}
+	return targets, bundles, judged, nil
+}
+
+func (a *app) renderThese(ctx context.Context, s *sourceFlags, m *module, targets []render.Target) ([]*render.Bundle, check.Judgements, error) {
 	byLanguage, stop, err := evaluators(s.root, s.project.Limits)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer stop()
-	if !s.noCache && !s.prove {
-		// Without a place for it there is no cache, and all goes slower.
-		if c, err := openCache(); err == nil {
-			session := c.Session(s.root, m.root.FS(), stdlib.FS())
-			defer session.Close()
-			for name, e := range byLanguage {
-				byLanguage[name] = session.Evaluator(string(name), e)
-			}
-		}
-	}
-	// What is rendered stays: there is little to collect.
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	counted := a.counter("rendering")
-	bundles, err := render.All(ctx, targets, render.AllOptions{
-		FS: m.root.FS(), Dir: m.below, Evaluators: byLanguage, Progress: counted.set,
-	})
+	o := render.AllOptions{FS: m.root.FS(), Dir: m.below, Evaluators: byLanguage, Progress: counted.set}
+	var judged check.Judgements
+	if s.session != nil {
+		r := units.New(s.session)
+		o.Render, judged = r.Render, r.Judgements()
+	}
+	bundles, err := render.All(ctx, targets, o)
 	counted.done()
 	if err != nil {
 		return nil, nil, s.locate(err)
@@ -279,12 +314,7 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) ([]render.Targe
 			return nil, nil, err
 		}
 	}
-	if s.entry == "" {
-		if err := render.CheckOffers(s.project, selected, targets, bundles); err != nil {
-			return nil, nil, relocate(err, s.dir)
-		}
-	}
-	return targets, bundles, nil
+	return bundles, judged, nil
 }
 
 // proveAgain renders the targets again elsewhere, and compares.

@@ -26,7 +26,7 @@ type whySource struct {
 // askWhy renders an open source, without building images.
 func (a *app) askWhy(ctx context.Context, src *sourceFlags) (*whySource, error) {
 	src.pretendBuilt()
-	targets, bundles, err := a.renderTargets(ctx, src)
+	targets, bundles, _, err := a.renderTargets(ctx, src)
 	if err != nil {
 		return nil, err
 	}
