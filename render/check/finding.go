@@ -46,6 +46,20 @@ type Document struct {
 type Report struct {
 	Findings  []Finding  `json:"findings"`
 	Documents []Document `json:"documents"`
+	// Of is what the documents are: "document" when empty, or "file" in a report
+	// about sources. Strict says that warnings are failures.
+	Of     string `json:"-"`
+	Strict bool   `json:"-"`
+}
+
+func (r *Report) noun() string { return cmp.Or(r.Of, "document") }
+
+// tool is the command that the report is of.
+func (r *Report) tool() string {
+	if r.Of == "file" {
+		return "writ lint"
+	}
+	return "writ check"
 }
 
 // Checked and Unchecked count documents; the same one of several environments

@@ -54,7 +54,7 @@ type junitSkipped struct {
 // unchecked document is skipped; what is about no document is an error in a
 // case of its own.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	all := junitSuites{Name: "writ check"}
+	all := junitSuites{Name: r.tool()}
 	about := r.byDocument()
 	for _, e := range r.environments() {
 		s := r.suite(e, about)
@@ -99,7 +99,7 @@ func (r *Report) environments() []string {
 func (r *Report) suite(environment string, about map[string][]Finding) junitSuite {
 	s := junitSuite{Name: environment}
 	if environment == "" {
-		s.Name = "documents"
+		s.Name = r.noun() + "s"
 	}
 	for _, d := range r.Documents {
 		if d.Environment != environment {
@@ -111,7 +111,7 @@ func (r *Report) suite(environment string, about map[string][]Finding) junitSuit
 			s.Skipped++
 		}
 		for _, f := range in(environment, about[d.Object]) {
-			if f.Severity == Error {
+			if f.Severity == Error || r.Strict {
 				c.Failures = append(c.Failures, junitProblem{Message: f.Message, Type: f.Code, Text: f.Pos.String() + ": " + f.text()})
 			} else {
 				c.SystemOut += fmt.Sprintf("warning: %s: %s\n", f.Pos, f.text())
@@ -147,6 +147,9 @@ func (r *Report) byDocument() map[string][]Finding {
 	}
 	for _, f := range r.Findings {
 		name := f.Object
+		if name == "" {
+			name = f.Pos.File // in a report about files
+		}
 		if _, ok := out[name]; !ok {
 			name = ""
 		}

@@ -18,6 +18,8 @@ type SARIFOptions struct {
 	// Source reads a file as named in positions, to tell columns in characters.
 	// It may be nil.
 	Source func(file string) ([]byte, error)
+	// Describe is what a rule looks for, in one line, or "". It may be nil.
+	Describe func(code string) string
 }
 
 type sarifLog struct {
@@ -48,7 +50,8 @@ type sarifDriver struct {
 }
 
 type sarifRule struct {
-	ID string `json:"id"`
+	ID    string     `json:"id"`
+	Short *sarifText `json:"shortDescription,omitempty"`
 }
 
 type sarifText struct {
@@ -107,7 +110,11 @@ func (r *Report) WriteSARIF(w io.Writer, o SARIFOptions) error {
 		i := slices.IndexFunc(run.Tool.Driver.Rules, func(x sarifRule) bool { return x.ID == id })
 		if i < 0 {
 			i = len(run.Tool.Driver.Rules)
-			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: id})
+			rule := sarifRule{ID: id}
+			if o.Describe != nil && o.Describe(id) != "" {
+				rule.Short = &sarifText{Text: o.Describe(id)}
+			}
+			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, rule)
 		}
 		run.Results = append(run.Results, s.result(f, id, i))
 	}

@@ -98,7 +98,7 @@ func (r *Report) uncheckedKinds() []uncheckedKind {
 // Summary counts in one line: "12 documents checked, 1 unchecked: 2 errors, 1
 // warning".
 func (r *Report) Summary() string {
-	s := fmt.Sprintf("%s checked, %d unchecked: ", count(r.Checked(), "document"), r.Unchecked())
+	s := fmt.Sprintf("%s checked, %d unchecked: ", count(r.Checked(), r.noun()), r.Unchecked())
 	if len(r.Findings) == 0 {
 		return s + "nothing is wrong"
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render/check"
+	"github.com/writ-dev/writ/render/lint"
 )
 
 var checkFormats = []string{"text", "json", "sarif", "junit", "github"}
@@ -135,7 +136,7 @@ func (a *app) showCheck(r *check.Report, format string) error {
 	case "json":
 		return r.WriteJSON(a.out)
 	case "sarif":
-		return r.WriteSARIF(a.out, check.SARIFOptions{Version: buildVersion(), Source: os.ReadFile})
+		return r.WriteSARIF(a.out, check.SARIFOptions{Version: buildVersion(), Source: os.ReadFile, Describe: lint.Describe})
 	case "junit":
 		return r.WriteJUnit(a.out)
 	case "github":
