@@ -28,9 +28,9 @@ type checkFlags struct {
 func (a *app) checkCmd() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check DIR",
+		Use:   "check [DIR]",
 		Short: "Find what is wrong with a directory's documents, without a cluster",
-		Long: `Evaluates DIR and checks every document: its fields against the schemas of Kubernetes or
+		Long: `Evaluates DIR (default: this directory) and checks every document: its fields against the schemas of Kubernetes or
 the CustomResourceDefinition of its kind, the rules of its kind, what Writ's cluster would
 refuse (unless --target kube), declared dependencies, names that lead nowhere, and policies.
 
@@ -41,12 +41,12 @@ is an error or, with --strict, a warning or an unchecked document.`,
   writ check . --env prod
   writ check . --strict --crd crds -o sarif > check.sarif
   writ check manifests --target kube --policy ../policies/base.yaml`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			if err := f.src.open(args[0]); err != nil {
+			if err := f.src.open(append(args, ".")[0]); err != nil {
 				return err
 			}
 			if len(f.src.environments) == 0 && len(f.src.project.Environments) > 0 {

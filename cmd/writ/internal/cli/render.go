@@ -22,16 +22,16 @@ func (a *app) renderCmd() *cobra.Command {
 		output, out string
 	)
 	cmd := &cobra.Command{
-		Use:   "render DIR",
+		Use:   "render [DIR]",
 		Short: "Evaluate and check a directory, and print its documents",
-		Long: `Evaluates DIR (CUE, Jsonnet, YAML or JSON), checks every document as the cluster would,
+		Long: `Evaluates DIR (default: this directory; CUE, Jsonnet, YAML or JSON), checks every document as the cluster would,
 and prints the documents: as a YAML stream, as one List with -o json, or one a line in
 canonical form with -o jsonl. With --out every document becomes a file of its own; files
 that an earlier run wrote there and that are no longer rendered are removed.`,
 		Example: `  writ render .
   writ render . --env prod -o json
   writ render . --env all --out rendered    one directory for each environment`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"", "yaml", "json", "jsonl"}, output) {
 				return usageError{fmt.Errorf("-o %s: want yaml, json or jsonl", output)}
@@ -39,7 +39,7 @@ that an earlier run wrote there and that are no longer rendered are removed.`,
 			if out != "" && output != "" && output != "yaml" {
 				return usageError{errors.New("--out writes YAML; it goes without -o")}
 			}
-			if err := src.open(args[0]); err != nil {
+			if err := src.open(append(args, ".")[0]); err != nil {
 				return err
 			}
 			if err := a.buildImages(cmd.Context(), &src); err != nil {
