@@ -127,6 +127,7 @@ func (s *Session) holds(e *entry) (ok, fresh bool) {
 		}
 		now := s.look(r)
 		if now.Same(e.marks[i]) {
+			s.learn(r, now)
 			continue
 		}
 		if s.digest(r) != r.SHA256 {
@@ -149,7 +150,7 @@ func (s *Session) Remember(question string, reads []lang.Read, answer []byte) {
 		if lang.IsLibrary(r.File) {
 			continue
 		}
-		if !s.settled(r) && s.digest(r) != r.SHA256 {
+		if !s.knows(r) && !s.settled(r) && s.digest(r) != r.SHA256 {
 			return
 		}
 		e.marks[i] = s.look(r)
@@ -191,6 +192,23 @@ func (s *Session) look(r lang.Read) lang.Mark {
 	defer s.mu.Unlock()
 	s.seen[r.File] = have
 	return have.mark
+}
+
+// learn keeps that the content with this mark is what r says.
+func (s *Session) learn(r lang.Read, m lang.Mark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.seen[r.File]; have.mark == m && !have.known {
+		s.seen[r.File] = seen{mark: m, digest: r.SHA256, known: true}
+	}
+}
+
+// knows reports whether the content is known to be what r says.
+func (s *Session) knows(r lang.Read) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have := s.seen[r.File]
+	return have.known && have.digest == r.SHA256
 }
 
 // digest reads what a read is about again, once a session.
