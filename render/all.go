@@ -169,7 +169,7 @@ func Merge(targets []Target, bundles []*Bundle) (*Bundle, error) {
 	if err := c.errs.Err(); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(c.docs, compareDocuments)
+	order(c.docs)
 	out.Documents, out.Digest = c.docs, digest(c.docs)
 	for _, r := range reads {
 		out.Reads = append(out.Reads, r)

@@ -37,7 +37,7 @@ func collect(v lang.Value, o Options) ([]Document, error) {
 	if err := c.errs.Err(); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(c.docs, compareDocuments)
+	order(c.docs)
 	return c.docs, nil
 }
 
@@ -221,7 +221,7 @@ func (c *collector) fail(pos diag.Position, path, sub, message, hint string) {
 
 // refuseDuplicates reports every document whose identity another one has.
 func (c *collector) refuseDuplicates() {
-	first := map[object.Key]diag.Position{}
+	first := make(map[object.Key]diag.Position, len(c.docs))
 	for _, d := range c.docs {
 		k := d.Object.Key()
 		pos, dup := first[k]
@@ -238,17 +238,31 @@ func (c *collector) refuseDuplicates() {
 	}
 }
 
-// compareDocuments is the canonical order: apply order first, so that what
-// others need comes before them.
-func compareDocuments(a, b Document) int {
-	ka, kb := a.Object.Key(), b.Object.Key()
-	return cmp.Or(
-		cmp.Compare(rank(ka), rank(kb)),
-		strings.Compare(ka.Group, kb.Group),
-		strings.Compare(ka.Kind, kb.Kind),
-		strings.Compare(ka.Namespace, kb.Namespace),
-		strings.Compare(ka.Name, kb.Name),
-	)
+// order sorts documents canonically: apply order first, so that what others
+// need comes before them.
+func order(docs []Document) {
+	type ranked struct {
+		rank int
+		key  object.Key
+		doc  Document
+	}
+	all := make([]ranked, len(docs))
+	for i, d := range docs {
+		k := d.Object.Key()
+		all[i] = ranked{rank(k), k, d}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		return cmp.Or(
+			cmp.Compare(a.rank, b.rank),
+			strings.Compare(a.key.Group, b.key.Group),
+			strings.Compare(a.key.Kind, b.key.Kind),
+			strings.Compare(a.key.Namespace, b.key.Namespace),
+			strings.Compare(a.key.Name, b.key.Name),
+		)
+	})
+	for i, r := range all {
+		docs[i] = r.doc
+	}
 }
 
 func rank(k object.Key) int {

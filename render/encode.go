@@ -28,7 +28,12 @@ func (b *Bundle) JSON() []byte {
 
 // JSONLines encodes the documents in canonical form, one a line.
 func (b *Bundle) JSONLines() []byte {
+	size := 0
+	for _, d := range b.Documents {
+		size += len(d.Object.JSON()) + 1
+	}
 	var out bytes.Buffer
+	out.Grow(size)
 	for _, d := range b.Documents {
 		out.Write(d.Object.JSON())
 		out.WriteByte('\n')
