@@ -2,9 +2,9 @@ package cache
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"os"
@@ -151,7 +151,10 @@ func (w *writer) finish() error {
 	_, err := w.buffer.WriteTo(w.file)
 	if err = errors.Join(err, w.file.Close()); err == nil {
 		dir, name := filepath.Split(w.file.Name())
-		err = os.Rename(w.file.Name(), filepath.Join(dir, packPrefix+strings.TrimPrefix(name, "new-")))
+		// The times that file systems keep are too coarse to tell packs apart
+		// that are written one right after the other.
+		age := fmt.Sprintf("%016x-", time.Now().UnixNano())
+		err = os.Rename(w.file.Name(), filepath.Join(dir, packPrefix+age+strings.TrimPrefix(name, "new-")))
 	}
 	if err != nil {
 		_ = os.Remove(w.file.Name())
@@ -171,7 +174,7 @@ type file struct {
 	time time.Time
 }
 
-// files lists the cache's files, the youngest first.
+// files lists the cache's files, packs with the youngest first.
 func (c *Cache) files() ([]file, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -191,9 +194,7 @@ func (c *Cache) files() ([]file, error) {
 		}
 		all = append(all, file{filepath.Join(c.dir, e.Name()), info.Size(), info.ModTime()})
 	}
-	slices.SortFunc(all, func(a, b file) int {
-		return cmp.Or(b.time.Compare(a.time), strings.Compare(a.path, b.path))
-	})
+	slices.SortFunc(all, func(a, b file) int { return strings.Compare(b.path, a.path) })
 	return all, nil
 }
 
