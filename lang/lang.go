@@ -35,6 +35,8 @@ type Program struct {
 	// Library is Writ's standard library, importable but not part of the
 	// module.
 	Library fs.FS
+	// Stack is how many calls may be inside calls; 0 means DefaultStack.
+	Stack int
 	// Tests says that Entry is a file of tests. The result is then the value of
 	// its field "tests"; parts of it may fail to be evaluated without failing
 	// the rest, see Result.Faults.
@@ -46,6 +48,9 @@ type Program struct {
 	// Tests. No more than MaxExplain are explained.
 	Explain []string
 }
+
+// DefaultStack is how many calls a program may have inside calls.
+const DefaultStack = 500
 
 // Read is one file that an evaluation looked at. SHA256 is lower-case hex; it
 // is empty for a file that was looked for and could not be read, because its

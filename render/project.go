@@ -92,6 +92,7 @@ type Environment struct {
 type Limits struct {
 	Time   time.Duration
 	Memory int64 // bytes
+	Stack  int   // calls inside calls
 }
 
 // Image is an image to build: a Go main package in the directory Go, relative

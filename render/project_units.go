@@ -87,7 +87,7 @@ func (r *projectReader) environment(name string, n *yaml.Node) {
 }
 
 func (r *projectReader) limits(n *yaml.Node) {
-	r.fields(n, ".limits", []string{"time", "memory"}, func(key string, v *yaml.Node) {
+	r.fields(n, ".limits", []string{"time", "memory", "stack"}, func(key string, v *yaml.Node) {
 		text := r.text(v, ".limits."+key)
 		var err error
 		switch key {
@@ -98,11 +98,25 @@ func (r *projectReader) limits(n *yaml.Node) {
 			}
 		case "memory":
 			r.p.Limits.Memory, err = ParseSize(text)
+		case "stack":
+			r.p.Limits.Stack, err = ParseStack(text)
 		}
 		if err != nil {
-			r.fail(nodePos(v), ".limits."+key, err.Error(), "such as time: 30s, memory: 1GiB")
+			r.fail(nodePos(v), ".limits."+key, err.Error(), "such as time: 30s, memory: 1GiB, stack: 1000")
 		}
 	})
+}
+
+// maxStack bounds what a stack limit may be: more would not fit into memory.
+const maxStack = 100_000
+
+// ParseStack reads a number of calls.
+func ParseStack(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxStack {
+		return 0, fmt.Errorf("%q is no number of calls from 1 to %d", text, maxStack)
+	}
+	return n, nil
 }
 
 // ParseSize reads a number of bytes such as 512MiB, 2GiB or 1000000.

@@ -112,6 +112,9 @@ func trace(d *diag.Diagnostic, frames []jsonnet.TraceFrame) {
 	}
 }
 
+// stackCode is the code of calls that nest too deep.
+const stackCode = "JSONNET004"
+
 func classify(message string) (code, hint string) {
 	lower := strings.ToLower(message)
 	switch {
@@ -120,7 +123,7 @@ func classify(message string) (code, hint string) {
 	case strings.Contains(message, "cannot find "):
 		return "JSONNET003", "check the path; libraries belong in vendor/ or lib/ of the module"
 	case strings.Contains(message, "max stack frames"):
-		return "JSONNET004", "look for a function or field that refers to itself"
+		return stackCode, "look for a function or field that refers to itself, or raise the limit: --stack, or limits.stack in writ.yaml"
 	case strings.Contains(lower, "undefined external variable"):
 		_, name, _ := strings.Cut(message, ": ")
 		return "LANG005", "give it as an input: --input " + name + "=VALUE"

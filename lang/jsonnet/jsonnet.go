@@ -42,6 +42,7 @@
 package jsonnet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,6 @@ import (
 
 // mainFile is the program of a directory.
 const mainFile = "main.jsonnet"
-
-// maxStack bounds the calls inside calls of a program.
-const maxStack = 500
 
 // Evaluator is the Jsonnet front end. The zero value is ready to use and safe
 // for concurrent use. Jsonnet cannot be interrupted: ctx is looked at between
@@ -93,6 +91,7 @@ func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, er
 		return nil, err
 	}
 	e := evaluation{program: p, entry: entry, reader: reader, vm: k.vm, kept: k}
+	e.vm.MaxStack = cmp.Or(p.Stack, lang.DefaultStack)
 	if err := e.load(); err != nil {
 		return nil, err
 	}
@@ -112,7 +111,6 @@ func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, er
 
 func newVM() *jsonnet.VM {
 	vm := jsonnet.MakeVM()
-	vm.MaxStack = maxStack
 	vm.SetTraceOut(io.Discard)
 	return vm
 }
@@ -167,6 +165,9 @@ func (e *evaluation) result(ctx context.Context) (*lang.Result, error) {
 	}
 	if err != nil {
 		l := diagnose(e.entry, err)
+		if l[0].Code == stackCode {
+			l[0].Message = fmt.Sprintf("calls nest deeper than %d", e.vm.MaxStack)
+		}
 		if ctx.Err() == nil {
 			e.probe().blame(&l[0])
 		}

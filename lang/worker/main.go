@@ -62,6 +62,9 @@ func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map
 		if err := limit.set(r.Memory); err != nil {
 			return fmt.Errorf("limit memory: %w", err)
 		}
+		if r.Stack > 0 {
+			debug.SetMaxStack(r.Stack * stackPerCall)
+		}
 		var a response
 		result, err := eval(ctx, r, evaluators, library)
 		a.Result = result
@@ -86,7 +89,7 @@ func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, 
 	}
 	defer root.Close()
 	return evaluator.Eval(ctx, lang.Program{
-		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Overlay: r.Overlay, Library: library, Tests: r.Tests, Cover: r.Cover, Explain: r.Explain,
+		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Overlay: r.Overlay, Library: library, Stack: r.Stack, Tests: r.Tests, Cover: r.Cover, Explain: r.Explain,
 	})
 }
 

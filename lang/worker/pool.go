@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,10 @@ const (
 	DefaultMemory  = 2 << 30 // bytes
 )
 
+// stackPerCall is how many bytes of stack there are for a call, several times
+// what the evaluators need for one.
+const stackPerCall = 256 << 10
+
 // MaxResult bounds a result as JSON, in bytes.
 const MaxResult = 512 << 20
 
@@ -39,6 +44,10 @@ type Options struct {
 	// Memory is how many bytes a process may use; 0 means DefaultMemory. The
 	// process itself needs some 50 MiB.
 	Memory int64
+	// Stack is how many calls may be inside calls; 0 means lang.DefaultStack.
+	// The processor's stack of a process is bounded to stackPerCall for each,
+	// for languages that do not count calls.
+	Stack int
 	// Command is the program to start and its arguments; nil means this
 	// executable with Argument.
 	Command []string
@@ -69,6 +78,9 @@ func NewPool(o Options) (*Pool, error) {
 	}
 	if o.Memory <= 0 {
 		o.Memory = DefaultMemory
+	}
+	if o.Stack <= 0 {
+		o.Stack = lang.DefaultStack
 	}
 	if o.Size <= 0 {
 		o.Size = runtime.GOMAXPROCS(0)
@@ -122,7 +134,7 @@ func (e evaluator) Eval(ctx context.Context, program lang.Program) (*lang.Result
 	defer cancel()
 	begin := time.Now()
 	r, err := w.ask(limited, request{
-		Language: e.language, Root: p.o.Root, Memory: p.o.Memory,
+		Language: e.language, Root: p.o.Root, Memory: p.o.Memory, Stack: cmp.Or(program.Stack, p.o.Stack),
 		Entry: program.Entry, Inputs: program.Inputs, Offers: program.Offers, Overlay: program.Overlay, Tests: program.Tests, Cover: program.Cover, Explain: program.Explain,
 	})
 	if err != nil {
@@ -179,8 +191,9 @@ func (p *Pool) explain(ctx, limited context.Context, w *process, entry string, t
 		d.Message = fmt.Sprintf("evaluation needs more than %d MiB of memory and was stopped after %s", p.o.Memory>>20, took)
 		d.Hint += "--memory, or limits.memory in writ.yaml"
 	case out.stack():
-		d.Code, d.Hint = "LANG103", "look for recursion or an expression that is nested very deep"
-		d.Message = fmt.Sprintf("evaluation nests too deep and was stopped after %s", took)
+		d.Code = "LANG103"
+		d.Message = fmt.Sprintf("evaluation nests deeper than %d KiB of stack can hold, which is the limit for %d calls, and was stopped after %s", p.o.Stack*stackPerCall>>10, p.o.Stack, took)
+		d.Hint = "look for recursion or an expression that is nested very deep, or raise the limit: --stack, or limits.stack in writ.yaml"
 	case errors.Is(err, errTooLarge):
 		d.Code, d.Hint = "LANG105", "look for a comprehension that makes more than is needed"
 		d.Message = fmt.Sprintf("the result is larger than %d MiB", MaxResult>>20)

@@ -30,6 +30,7 @@ type request struct {
 	Offers   map[string]string `json:"offers,omitempty"`
 	Overlay  map[string][]byte `json:"overlay,omitempty"`
 	Memory   int64             `json:"memory"`
+	Stack    int               `json:"stack"`
 	Tests    bool              `json:"tests,omitempty"`
 	Cover    bool              `json:"cover,omitempty"`
 	Explain  []string          `json:"explain,omitempty"`

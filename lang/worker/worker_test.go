@@ -175,6 +175,40 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestStack(t *testing.T) {
+	var chain strings.Builder
+	chain.WriteString("a0: 1\n")
+	for i := range 3000 {
+		fmt.Fprintf(&chain, "a%d: a%d + 1\n", i+1, i)
+	}
+	dir := module(t, map[string]string{
+		"chain.cue":    chain.String(),
+		"deep.jsonnet": "local f(n) = if n == 0 then 0 else 1 + f(n - 1); f(100)",
+	})
+	for _, c := range []struct {
+		language, entry string
+		stack           int
+		code, text      string
+	}{
+		{"jsonnet", "deep.jsonnet", 0, "", ""},
+		{"jsonnet", "deep.jsonnet", 90, "JSONNET004", "deeper than 90"},
+		// CUE counts no calls: the stack of its process has the size for them.
+		{"cue", "chain.cue", 0, "", ""},
+		{"cue", "chain.cue", 1, "LANG103", "256 KiB of stack"},
+	} {
+		_, err := pool(t, worker.Options{Root: dir, Stack: c.stack}).Evaluator(c.language).Eval(t.Context(), lang.Program{Entry: c.entry})
+		if c.code == "" {
+			if err != nil {
+				t.Errorf("%s with a stack of %d: %v", c.entry, c.stack, err)
+			}
+			continue
+		}
+		if l := diag.From(err); len(l) != 1 || l[0].Code != c.code || l[0].Pos.File != c.entry || !strings.Contains(l[0].Message, c.text) || !strings.Contains(l[0].Hint, "--stack") {
+			t.Errorf("%s with a stack of %d: got %+v, want %s with %q", c.entry, c.stack, l, c.code, c.text)
+		}
+	}
+}
+
 func TestCancel(t *testing.T) {
 	dir := module(t, map[string]string{"endless.jsonnet": endless})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -81,7 +81,7 @@ func (r *runner) close() {
 
 // module opens a module root for programs with limits, once.
 func (r *runner) module(dir string, limits render.Limits) (*module, error) {
-	key := fmt.Sprintf("%s %d %d", dir, limits.Time, limits.Memory)
+	key := fmt.Sprintf("%s %+v", dir, limits)
 	return r.modules.do(key, func() (*module, error) {
 		root, err := os.OpenRoot(dir)
 		if err != nil {

@@ -13,17 +13,7 @@ import (
 
 // evaluators run programs below root in other processes, until stop.
 func evaluators(root string, l render.Limits) (byLanguage map[render.Language]lang.Evaluator, stop func(), err error) {
-	return pooled(worker.Options{Root: root, Timeout: l.Time, Memory: l.Memory})
-}
-
-// elsewhere is evaluators in surroundings that could not be more different:
-// another directory, environment, time zone, language, number of processors,
-// and a new process for each program.
-func elsewhere(root string, l render.Limits) (byLanguage map[render.Language]lang.Evaluator, stop func(), err error) {
-	return pooled(worker.Options{
-		Root: root, Timeout: l.Time, Memory: l.Memory, Fresh: true, Dir: os.TempDir(),
-		Env: []string{"TZ=Pacific/Kiritimati", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8", "HOME=/nonexistent", "USER=nobody", "GOMAXPROCS=1", "GOGC=20", "CUE_EXPERIMENT=", "JSONNET_PATH=/nonexistent"},
-	})
+	return pooled(worker.Options{Root: root, Timeout: l.Time, Memory: l.Memory, Stack: l.Stack})
 }
 
 func pooled(o worker.Options) (byLanguage map[render.Language]lang.Evaluator, stop func(), err error) {

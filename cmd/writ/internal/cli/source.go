@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +33,7 @@ type sourceFlags struct {
 	units        []string
 	time         time.Duration
 	memory       string
+	stack        string
 	noCache      bool
 	prove        bool
 
@@ -54,6 +54,7 @@ func (s *sourceFlags) register(cmd *cobra.Command) {
 	f.StringArrayVar(&s.units, "unit", nil, "only this unit of writ.yaml, or those that match a pattern (repeatable)")
 	f.DurationVar(&s.time, "time", 0, "how long one evaluation may take (default 1m, or what writ.yaml says)")
 	f.BoolVar(&s.noCache, "no-cache", false, "evaluate everything, and keep nothing")
+	f.StringVar(&s.stack, "stack", "", "how many calls inside calls one evaluation may have (default 500, or what writ.yaml says)")
 	f.StringVar(&s.memory, "memory", "", "how much memory one evaluation may use (default 2GiB, or what writ.yaml says)")
 }
 
@@ -116,6 +117,11 @@ func (s *sourceFlags) open(path string) error {
 	if s.memory != "" {
 		if s.project.Limits.Memory, err = render.ParseSize(s.memory); err != nil {
 			return usageError{fmt.Errorf("--memory: %w", err)}
+		}
+	}
+	if s.stack != "" {
+		if s.project.Limits.Stack, err = render.ParseStack(s.stack); err != nil {
+			return usageError{fmt.Errorf("--stack: %w", err)}
 		}
 	}
 	return nil
@@ -310,38 +316,11 @@ func (a *app) renderThese(ctx context.Context, s *sourceFlags, m *module, target
 		return nil, nil, s.locate(err)
 	}
 	if s.prove {
-		if err := s.proveAgain(ctx, m, targets, bundles); err != nil {
+		if err := s.proveElsewhere(ctx, m, targets, bundles); err != nil {
 			return nil, nil, err
 		}
 	}
 	return bundles, judged, nil
-}
-
-// proveAgain renders the targets again elsewhere, and compares.
-func (s *sourceFlags) proveAgain(ctx context.Context, m *module, targets []render.Target, bundles []*render.Bundle) error {
-	byLanguage, stop, err := elsewhere(s.root, s.project.Limits)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	again, err := render.All(ctx, targets, render.AllOptions{FS: m.root.FS(), Dir: m.below, Evaluators: byLanguage})
-	if err != nil {
-		return fmt.Errorf("evaluate again in other surroundings: %w", err)
-	}
-	var problems diag.List
-	for i, t := range targets {
-		differences := render.Compare(bundles[i], again[i])
-		for _, d := range differences {
-			problems = append(problems, diag.Diagnostic{
-				Code: "PROVE", Pos: d.OldPos, Object: d.Key.String(), Path: d.Path,
-				Message: fmt.Sprintf("is %s, and %s when it is evaluated in other surroundings", brief(d.Old), brief(d.New)),
-			})
-		}
-		if len(differences) == 0 && !slices.Equal(bundles[i].Reads, again[i].Reads) {
-			problems = append(problems, diag.Diagnostic{Code: "PROVE", Pos: diag.Position{File: t.Entry}, Message: "reads other files when it is evaluated in other surroundings"})
-		}
-	}
-	return s.locate(problems.Err())
 }
 
 // maxWarnings bounds how many are shown.
