@@ -89,7 +89,7 @@ func writeMap(out *bytes.Buffer, m map[string]any, indent int, inline bool) {
 		if len(k) > 100 {
 			// A key of a certain length must be marked as one.
 			out.WriteString("? " + quote(k) + "\n" + strings.Repeat(" ", indent))
-		} else if plain(k) && !strings.Contains(k, ":") {
+		} else if PlainYAML(k) && !strings.Contains(k, ":") {
 			out.WriteString(k)
 		} else {
 			out.WriteString(quote(k))
@@ -150,7 +150,7 @@ func writeScalar(out *bytes.Buffer, v any, indent int) {
 		out.WriteString(yamlNumber(s.String()))
 	case string:
 		switch {
-		case plain(s):
+		case PlainYAML(s):
 			out.WriteString(s)
 		case literal(s):
 			writeLiteral(out, s, indent)
@@ -185,10 +185,10 @@ func yamlNumber(s string) string {
 // words are the plain scalars that YAML 1.1 or 1.2 reads as null or bool.
 var words = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
-// plain reports whether s needs no quotes as a value in any YAML: it starts
+// PlainYAML reports whether s needs no quotes as a value in any YAML: it starts
 // with a letter or a slash, has only characters without meaning where they
 // are, and is not a word.
-func plain(s string) bool {
+func PlainYAML(s string) bool {
 	if s == "" || len(s) > 200 || slices.Contains(words, strings.ToLower(s)) || s[len(s)-1] == ':' {
 		return false
 	}

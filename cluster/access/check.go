@@ -64,7 +64,7 @@ func checkConsumer(s State, namespace string, c api.WorkloadReference) (api.Prob
 		names = append(names, o.Name())
 	}
 	if near := api.Nearest(c.Name, names); near != "" {
-		p.Hint = fmt.Sprintf("did you mean %q?", near)
+		p.Hint = api.DidYouMean(near)
 	}
 	return p, false
 }
@@ -86,7 +86,7 @@ func checkPorts(service *corev1.Service, namespace string, t *api.ServiceTarget)
 		}
 		hint := "it has " + strings.Join(have, ", ")
 		if near := api.Nearest(string(w), names); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+			hint = api.DidYouMean(near)
 		}
 		out = append(out, api.Problem{
 			Code: api.CodePort, Path: api.IndexPath(".spec.target.service.ports", i),

@@ -127,7 +127,7 @@ func (c *checker) unknown(s *schema, path, key string) {
 	}
 	hint := ""
 	if near := api.Nearest(key, s.names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	} else if len(s.names) <= 8 {
 		hint = "it has: " + strings.Join(s.names, ", ")
 	}

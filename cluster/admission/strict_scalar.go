@@ -53,9 +53,9 @@ func (c *checker) boolean(path string, v any) {
 	if str, ok := v.(string); ok {
 		switch strings.ToLower(str) {
 		case "true", "yes", "on":
-			hint = "write true, without quotes"
+			hint = api.WithoutQuotes("true")
 		case "false", "no", "off":
-			hint = "write false, without quotes"
+			hint = api.WithoutQuotes("false")
 		}
 	}
 	c.wrong(path, "true or false", v, hint)
@@ -67,7 +67,7 @@ func (c *checker) number(s *schema, path string, v any) {
 		hint := ""
 		if str, ok := v.(string); ok {
 			if _, err := strconv.ParseInt(str, 10, 64); err == nil {
-				hint = fmt.Sprintf("write %s, without quotes", str)
+				hint = api.WithoutQuotes(str)
 			}
 		}
 		c.wrong(path, "a number", v, hint)
@@ -91,7 +91,7 @@ func (c *checker) number(s *schema, path string, v any) {
 	default:
 		hint := ""
 		if f, err := n.Float64(); err == nil && f == float64(int64(f)) && f < 1<<53 && f > -1<<53 {
-			hint = fmt.Sprintf("write %d", int64(f))
+			hint = api.WriteInstead(strconv.FormatInt(int64(f), 10))
 		}
 		c.add(api.CodeType, path, fmt.Sprintf("must be a whole number, not %s", n), hint)
 	}
@@ -135,7 +135,7 @@ func quantityHint(s string) string {
 	}
 	if u, ok := units[unit]; ok {
 		if _, err := resource.ParseQuantity(digits + u); err == nil {
-			return fmt.Sprintf("write %s%s", digits, u)
+			return api.WriteInstead(digits + u)
 		}
 	}
 	return "write a number with a unit, such as 500m, 2, 128Mi or 1Gi"
@@ -157,7 +157,7 @@ func (c *checker) notText(path, name string, v any) {
 		}
 		message = fmt.Sprintf("%s is %s, and %s are strings", lit, kind, noun)
 	}
-	c.add(api.CodeType, path, message, fmt.Sprintf("quote it: %q", lit))
+	c.add(api.CodeType, path, message, api.QuoteIt(lit))
 }
 
 // textNouns are fields whose values people often forget to quote.
@@ -199,7 +199,7 @@ func (c *checker) enum(s *schema, path, str string) {
 	}
 	hint := ""
 	if near := api.Nearest(str, allowed); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	}
 	c.add(api.CodeUnsupported, path, fmt.Sprintf("%q is not one of %s", str, strings.Join(allowed, ", ")), hint)
 }

@@ -175,7 +175,7 @@ func (p *problems) fieldPath(at, path string) {
 	}
 	hint := "use " + strings.Join(fieldPaths, ", ") + " or metadata.labels['KEY']"
 	if near := api.Nearest(path, fieldPaths); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	}
 	p.add(api.CodeUnsupported, at, hint, "%q is not a field of a pod that env can take", path)
 }

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,7 @@ func (p *problems) dependency(d *api.Dependency) {
 	case !slices.Contains(consumers, c.Kind):
 		hint := "use " + strings.Join(consumers, ", ")
 		if near := api.Nearest(c.Kind, consumers); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+			hint = api.DidYouMean(near)
 		}
 		p.add(api.CodeConsumer, ".spec.consumer.kind", hint, "%q is not a workload kind", c.Kind)
 	}
@@ -75,7 +74,7 @@ func (p *problems) oneOf(at, v string, allowed ...string) {
 	}
 	hint := "use " + strings.Join(allowed, " or ")
 	if near := api.Nearest(v, allowed); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	}
 	p.add(api.CodeUnsupported, at, hint, "%q is not one of %s", v, strings.Join(allowed, ", "))
 }

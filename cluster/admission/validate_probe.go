@@ -82,7 +82,7 @@ func (p *problems) probePort(at string, port intstr.IntOrString, names []string)
 	}
 	hint := ""
 	if near := api.Nearest(port.StrVal, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	} else if len(names) > 0 {
 		hint = "it has: " + strings.Join(names, ", ")
 	} else {

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -89,7 +88,7 @@ func (p *problems) mounts(at string, mounts []corev1.VolumeMount, volumes map[st
 		} else if volumes[m.Name] == nil {
 			hint := "add it to the pod's volumes"
 			if near := api.Nearest(m.Name, slices.DeleteFunc(sortedKeys(volumes), func(n string) bool { return n == "" })); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
+				hint = api.DidYouMean(near)
 			}
 			p.add(api.CodeNotFound, path+".name", hint, "the pod has no volume named %q", m.Name)
 		}

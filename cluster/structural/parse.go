@@ -93,7 +93,7 @@ func (p *parser) typeName(s *Schema, at string) {
 	known := []string{Object, Array, String, Integer, Number, Boolean}
 	hint := "use " + joinOr(known)
 	if near := api.Nearest(s.Type, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	}
 	p.fail(api.FieldPath(at, "type"), hint, "%q is not a type", s.Type)
 	s.Type = ""

@@ -52,9 +52,9 @@ func (c *checker) boolean(at place, v any) bool {
 	if str, ok := v.(string); ok {
 		switch strings.ToLower(str) {
 		case "true", "yes", "on":
-			hint = "write true, without quotes"
+			hint = api.WithoutQuotes("true")
 		case "false", "no", "off":
-			hint = "write false, without quotes"
+			hint = api.WithoutQuotes("false")
 		}
 	}
 	c.wrong(at.path, "true or false", v, hint)
@@ -67,7 +67,7 @@ func (c *checker) number(s *Schema, at place, v any) bool {
 		hint := ""
 		if str, ok := v.(string); ok {
 			if _, err := strconv.ParseInt(str, 10, 64); err == nil {
-				hint = fmt.Sprintf("write %s, without quotes", str)
+				hint = api.WithoutQuotes(str)
 			}
 		}
 		c.wrong(at.path, "a number", v, hint)
@@ -167,7 +167,7 @@ func quantityHint(s string) string {
 	}
 	if u, ok := units[unit]; ok {
 		if _, err := resource.ParseQuantity(digits + u); err == nil {
-			return fmt.Sprintf("write %s%s", digits, u)
+			return api.WriteInstead(digits + u)
 		}
 	}
 	return "write a number with a unit, such as 500m, 2, 128Mi or 1Gi"
@@ -193,7 +193,7 @@ func (c *checker) notText(at place, v any) {
 		}
 		message = fmt.Sprintf("%s is %s, and %s are strings", lit, kind, noun)
 	}
-	c.add(api.CodeType, at.path, message, fmt.Sprintf("quote it: %q", lit))
+	c.add(api.CodeType, at.path, message, api.QuoteIt(lit))
 }
 
 // textNouns are fields whose values people often forget to quote.
@@ -215,7 +215,7 @@ func (c *checker) enum(s *Schema, at place, v any) {
 	hint := ""
 	if str, ok := v.(string); ok {
 		if near := api.Nearest(str, plainTexts(s.Enum)); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+			hint = api.DidYouMean(near)
 		}
 	}
 	c.add(api.CodeUnsupported, at.path, fmt.Sprintf("%s is not one of %s", literal(v), strings.Join(allowed, ", ")), hint)

@@ -164,7 +164,7 @@ func (c *checker) unknown(s *Schema, path, key string) {
 	}
 	hint := ""
 	if near := api.Nearest(key, s.names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	} else if len(s.names) > 0 && len(s.names) <= 8 {
 		hint = "it has: " + strings.Join(s.names, ", ")
 	}

@@ -53,7 +53,7 @@ render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object clu
 render/schema: cluster/structural cluster/expression cluster/api cluster/object
 render/schema/gen:
 render/cache: lang
-render/check: render render/schema render/check/policy cluster/structural lang/diag cluster/object cluster/api cluster/admission cluster/access
+render/check: render render/schema render/check/policy render/why cluster/structural lang lang/diag cluster/object cluster/api cluster/admission cluster/access
 render/units: render render/cache render/check
 render/check/policy: lang lang/cue lang/diag cluster/expression cluster/object cluster/api
 render/lint: render/check lang lang/cue lang/jsonnet lang/yaml lang/diag

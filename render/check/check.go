@@ -101,9 +101,13 @@ func (c *gate) dependencies(documents []render.Document, judged []Judgement) {
 			all = append(all, checked{object: j.object(d.Object), origin: d.Origin, good: len(j.Problems) == 0})
 		}
 	}
-	errs, warnings := dependencies(all)
-	c.errs = append(c.errs, errs...)
-	c.verdict.Warnings = append(c.verdict.Warnings, warnings...)
+	for _, f := range dependencies(all) {
+		if f.Severity == Error {
+			c.errs = append(c.errs, f.Diagnostic)
+		} else {
+			c.verdict.Warnings = append(c.verdict.Warnings, f.Diagnostic)
+		}
+	}
 }
 
 // served finds the kind of a document among those that Writ serves.
@@ -113,24 +117,24 @@ func served(o object.Object) (api.Kind, bool) {
 }
 
 // dependencies applies the dependency rules that see other objects.
-func dependencies(documents []checked) (errs, warnings diag.List) {
+func dependencies(documents []checked) []Finding {
+	var found []Finding
 	state := stateOf(documents)
 	for _, g := range documents {
 		if !g.good || !isDependency(g.object) {
 			continue
 		}
 		for _, p := range access.Check(state, g.object) {
-			d := diagnostic(g.object.Key(), g.origin, p)
+			f := finding(Error, g.object.Key(), g.origin, p)
 			if p.Code == api.CodeConsumer {
 				// The consumer may be in the cluster already.
-				d.Message += " in these documents"
-				warnings = append(warnings, d)
-				continue
+				f.Message += " in these documents"
+				f.Severity = Warning
 			}
-			errs = append(errs, d)
+			found = append(found, f)
 		}
 	}
-	return errs, warnings
+	return found
 }
 
 func isDependency(o object.Object) bool {
@@ -149,6 +153,10 @@ func diagnostic(k object.Key, origin render.Origin, p api.Problem) diag.Diagnost
 	return diag.Diagnostic{
 		Code: p.Code, Pos: origin.Field(p.Path), Object: k.String(), Path: p.Path, Message: p.Message, Hint: p.Hint,
 	}
+}
+
+func finding(s Severity, k object.Key, origin render.Origin, p api.Problem) Finding {
+	return Finding{Diagnostic: diagnostic(k, origin, p), Severity: s, Fix: fixOf(p)}
 }
 
 // warning splits ".spec.x: text" where a warning begins with a path.
@@ -177,13 +185,13 @@ func unknownKind(d render.Document) diag.Diagnostic {
 	for _, k := range api.Kinds {
 		if k.Kind == d.Object.Kind() {
 			out.Path, out.Pos = ".apiVersion", d.Origin.Field(".apiVersion")
-			out.Hint = "use apiVersion: " + k.APIVersion()
+			out.Hint = api.UseVersion(k.APIVersion())
 			return out
 		}
 		kinds = append(kinds, k.Kind)
 	}
 	if near := api.Nearest(d.Object.Kind(), kinds); near != "" {
-		out.Hint = fmt.Sprintf("did you mean %q?", near)
+		out.Hint = api.DidYouMean(near)
 	}
 	return out
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/render/why"
 )
 
 // Severity says whether a finding fails the check.
@@ -31,6 +33,10 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	// Environments are those in which it was found, when the project has any.
 	Environments []string `json:"environments,omitempty"`
+	// Provenance is how the field got its value; see Explain.
+	Provenance *why.Answer `json:"provenance,omitempty"`
+	// Fix is what to write instead, when it is known.
+	Fix *Fix `json:"fix,omitempty"`
 }
 
 // Document is one document of a check.
@@ -106,7 +112,10 @@ func (r *Report) Add(other *Report) {
 // as errors.
 func (r *Report) Fail(l diag.List, environments ...string) {
 	for _, d := range l {
-		r.Findings = append(r.Findings, Finding{Diagnostic: d, Severity: Error, Environments: environments})
+		r.Findings = append(r.Findings, Finding{
+			Diagnostic: d, Severity: Error, Environments: environments,
+			Fix: fixOf(api.Problem{Code: d.Code, Path: d.Path, Message: d.Message, Hint: d.Hint}),
+		})
 	}
 	r.tidy()
 }
@@ -120,11 +129,29 @@ func (r *Report) Relocate(to func(diag.Position) diag.Position) {
 		for j := range f.Notes {
 			f.Notes[j].Pos = to(f.Notes[j].Pos)
 		}
+		f.relocate(to)
 	}
 	for i := range r.Documents {
 		r.Documents[i].Pos = to(r.Documents[i].Pos)
 	}
 	r.tidy()
+}
+
+func (f *Finding) relocate(to func(diag.Position) diag.Position) {
+	if f.Fix != nil && f.Fix.Edit != nil {
+		fix, edit := *f.Fix, *f.Fix.Edit
+		edit.Pos, edit.End = to(edit.Pos), to(edit.End)
+		fix.Edit, f.Fix = &edit, &fix
+	}
+	if f.Provenance != nil {
+		// Several findings may have one.
+		answer := *f.Provenance
+		answer.Steps = slices.Clone(answer.Steps)
+		for i := range answer.Steps {
+			answer.Steps[i].Pos = to(answer.Steps[i].Pos)
+		}
+		f.Provenance = &answer
+	}
 }
 
 // tidy sorts the findings by place and makes one of those that are equal.

@@ -53,6 +53,9 @@ func (f Finding) text() string {
 		}
 		b.WriteString(n.Text)
 	}
+	for _, n := range f.origins() {
+		b.WriteString("\nfrom " + n.Pos.String() + ": " + n.Text)
+	}
 	if f.Hint != "" {
 		b.WriteString("\nfix: " + f.Hint)
 	}

@@ -153,7 +153,7 @@ func (r *referrer) service(namespace string, s *corev1.ServiceSpec) {
 		}
 		hint := "name a port of the containers, or write its number"
 		if near := api.Nearest(p.TargetPort.StrVal, slices.DeleteFunc(names, func(n string) bool { return n == "" })); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+			hint = api.DidYouMean(near)
 		}
 		r.warn(api.IndexPath(".spec.ports", i)+".targetPort", hint, "no container of %s has a port named %q", strings.Join(workloads, ", "), p.TargetPort.StrVal)
 	}
@@ -183,7 +183,7 @@ func (r *referrer) key(at, kind, namespace, name, key string) {
 	}
 	hint := "add it there, or mark the reference optional: true"
 	if near := api.Nearest(key, keys); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	}
 	r.warn(at, hint, "%s %s has no key %q: the container could not start", kind, name, key)
 }

@@ -49,12 +49,8 @@ func Run(ctx context.Context, b *render.Bundle, s Subject) (*Report, error) {
 		}
 	}
 	c.notServed()
-	errs, warnings := dependencies(c.served)
-	for _, d := range errs {
-		c.add(Error, d)
-	}
-	for _, d := range warnings {
-		c.add(Warning, d)
+	for _, f := range dependencies(c.served) {
+		c.add(f)
 	}
 	c.references(b.Documents)
 	if s.Policies != nil {
@@ -81,8 +77,7 @@ type checker struct {
 	unserved map[string][]render.Document
 }
 
-func (c *checker) add(s Severity, d diag.Diagnostic) {
-	f := Finding{Diagnostic: d, Severity: s}
+func (c *checker) add(f Finding) {
 	if c.subject.Environment != "" {
 		f.Environments = []string{c.subject.Environment}
 	}
@@ -91,7 +86,7 @@ func (c *checker) add(s Severity, d diag.Diagnostic) {
 
 func (c *checker) problems(d render.Document, s Severity, list []api.Problem) {
 	for _, p := range list {
-		c.add(s, diagnostic(d.Object.Key(), d.Origin, p))
+		c.add(finding(s, d.Object.Key(), d.Origin, p))
 	}
 }
 
@@ -221,7 +216,7 @@ func (c *checker) policies(documents []render.Document) error {
 			d.Object, d.Pos = doc.Object.Key().String(), doc.Origin.Field(v.Path)
 			d.Notes = []diag.Note{{Pos: v.Pos, Text: "the policy"}}
 		}
-		c.add(Severity(v.Severity), d)
+		c.add(Finding{Diagnostic: d, Severity: Severity(v.Severity)})
 	}
 	return nil
 }

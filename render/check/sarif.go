@@ -66,6 +66,8 @@ type sarifResult struct {
 	Locations []sarifLocation   `json:"locations,omitempty"`
 	Related   []sarifLocation   `json:"relatedLocations,omitempty"`
 	Prints    map[string]string `json:"partialFingerprints,omitempty"`
+	Flows     []sarifFlow       `json:"codeFlows,omitempty"`
+	Fixes     []sarifFix        `json:"fixes,omitempty"`
 }
 
 type sarifLocation struct {
@@ -87,6 +89,8 @@ type sarifArtifact struct {
 type sarifRegion struct {
 	StartLine   int `json:"startLine"`
 	StartColumn int `json:"startColumn,omitempty"`
+	EndLine     int `json:"endLine,omitempty"`
+	EndColumn   int `json:"endColumn,omitempty"`
 }
 
 type sarifLogical struct {
@@ -147,14 +151,20 @@ func (s *sarifWriter) result(f Finding, id string, index int) sarifResult {
 			out.Related = append(out.Related, sarifLocation{ID: i + 1, Physical: p, Message: &sarifText{Text: n.Text}})
 		}
 	}
+	if flow := s.flow(f); flow != nil {
+		out.Flows = []sarifFlow{*flow}
+	}
+	if fix := s.fix(f); fix != nil {
+		out.Fixes = []sarifFix{*fix}
+	}
 	// Lines move; what is wrong with which field of which document does not.
 	out.Prints = map[string]string{"finding/v1": strings.Join([]string{id, f.Object, f.Path, f.Message}, "|")}
 	return out
 }
 
-// message is a finding without its place.
+// message is a finding without its place and its provenance.
 func message(f Finding) string {
-	f.Notes = nil
+	f.Notes, f.Provenance = nil, nil
 	return f.text()
 }
 

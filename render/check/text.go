@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/writ-dev/writ/lang/diag"
@@ -31,6 +32,10 @@ func (r *Report) WriteText(w io.Writer, paint func(s Severity, word string) stri
 		}
 		if len(f.Environments) > 0 {
 			d.Notes = append(append([]diag.Note{}, d.Notes...), diag.Note{Text: "in " + strings.Join(f.Environments, ", ")})
+		}
+		for _, n := range f.origins() {
+			n.Text = "from: " + n.Text
+			d.Notes = append(slices.Clip(d.Notes), n)
 		}
 		diag.Write(&b, paint(f.Severity, string(f.Severity)+":"), d)
 	}

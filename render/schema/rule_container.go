@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -139,7 +138,7 @@ func (p *podRules) fieldPath(at, field string) {
 	}
 	hint := "use " + join(fieldPaths) + ", or metadata.labels['KEY']"
 	if near := api.Nearest(field, fieldPaths); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	}
 	p.add(api.CodeUnsupported, at, hint, "%q is not a field of a pod that env can take", field)
 }
@@ -177,7 +176,7 @@ func (p *podRules) resourceName(at, name string) {
 	default:
 		hint := "use " + join(standard) + ", or a name with a prefix"
 		if near := api.Nearest(name, standard); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+			hint = api.RenameTo(near)
 		}
 		p.add(api.CodeInvalid, at, hint, "%q is not a resource of containers", name)
 	}
@@ -247,7 +246,7 @@ func (p *podRules) namedPort(at string, port intstr.IntOrString, names []string)
 	}
 	hint := "name the port in the container's ports, or use its number"
 	if near := api.Nearest(port.StrVal, names); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	} else if len(names) > 0 {
 		hint = "it has: " + strings.Join(names, ", ")
 	}
@@ -281,7 +280,7 @@ func (p *podRules) known(at, volume string) {
 	}
 	hint := "add it to the pod's volumes"
 	if near := api.Nearest(volume, slices.DeleteFunc(slices.Clone(p.volumes), func(n string) bool { return n == "" })); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
+		hint = api.DidYouMean(near)
 	}
 	p.add(CodeReference, at, hint, "the pod has no volume named %q", volume)
 }

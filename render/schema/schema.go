@@ -162,17 +162,17 @@ func Unknown(apiVersion, kind string) (p api.Problem, ok bool) {
 	if len(versions) > 0 {
 		return api.Problem{
 			Code: CodeUnknownKind, Path: ".apiVersion", Message: fmt.Sprintf("Kubernetes has no %s of %s", kind, apiVersion),
-			Hint: "use apiVersion: " + versions[len(versions)-1],
+			Hint: api.UseVersion(versions[len(versions)-1]),
 		}, true
 	}
 	p = api.Problem{Code: CodeUnknownKind, Path: ".kind", Message: fmt.Sprintf("Kubernetes has no %s of %s", kind, apiVersion)}
 	for _, k := range Kinds() {
 		if k.Kind == kind {
-			p.Path, p.Hint = ".apiVersion", "use apiVersion: "+k.APIVersion
+			p.Path, p.Hint = ".apiVersion", api.UseVersion(k.APIVersion)
 		}
 	}
 	if near := api.Nearest(kind, kinds); p.Hint == "" && near != "" {
-		p.Hint = fmt.Sprintf("did you mean %q?", near)
+		p.Hint = api.DidYouMean(near)
 	}
 	return p, true
 }
@@ -183,7 +183,7 @@ func nearGroup(apiVersion, kind string) (api.Problem, bool) {
 		if k.Kind == kind && api.Nearest(apiVersion, []string{k.APIVersion}) != "" {
 			return api.Problem{
 				Code: CodeUnknownKind, Path: ".apiVersion", Message: fmt.Sprintf("there is no %s of %s in Kubernetes", kind, apiVersion),
-				Hint: fmt.Sprintf("did you mean %q?", k.APIVersion),
+				Hint: api.DidYouMean(k.APIVersion),
 			}, true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
@@ -13,10 +14,11 @@ import (
 // maxLine bounds a line of source that is shown, in bytes.
 const maxLine = 200
 
-// lines reads lines of source files.
+// lines reads lines of source files, each file once.
 type lines struct {
 	module, library fs.FS
-	files           map[string][]string
+	mu              sync.Mutex
+	files           map[string][]string // guarded by mu
 }
 
 func newLines(module fs.FS) *lines {
@@ -28,6 +30,8 @@ func (l *lines) at(p diag.Position) string {
 	if !p.IsValid() || p.Line < 1 {
 		return ""
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	file, ok := l.files[p.File]
 	if !ok {
 		file = l.read(p.File)

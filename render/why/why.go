@@ -12,9 +12,13 @@ package why
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
@@ -37,6 +41,9 @@ type Asker struct {
 	Project    *render.Project
 	Select     render.Select
 	Evaluators map[render.Language]lang.Evaluator
+	// Lenient says that a program that cannot be explained, such as within the
+	// limits of its evaluation, is a Gap of the answers and no error.
+	Lenient bool
 }
 
 // Question is one field of a document, by a path as of render.Origin.Field.
@@ -105,10 +112,13 @@ func (a Asker) AskAll(ctx context.Context, questions []Question) ([]*Answer, err
 		of[p] = append(of[p], i)
 	}
 	lines := newLines(a.FS)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, p := range order {
-		if err := a.explain(ctx, questions, of[p], answers, lines); err != nil {
-			return nil, err
-		}
+		g.Go(func() error { return a.explain(ctx, questions, of[p], answers, lines) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
 	}
 	return answers, nil
 }
@@ -123,6 +133,12 @@ func (a Asker) explain(ctx context.Context, questions []Question, about []int, a
 	explained, err := render.Explain(ctx, render.Options{
 		FS: a.FS, Entry: path.Join(a.Dir, t.Entry), Inputs: t.Inputs, Offers: t.Offers, Evaluators: a.Evaluators,
 	}, paths)
+	if l, ok := errors.AsType[diag.List](err); ok && a.Lenient {
+		for _, i := range about {
+			answers[i].Gap = l.Error()
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -262,7 +262,7 @@ func (r *reader) fields(n *yaml.Node, at string, known []string, each func(key s
 		case known != nil && !slices.Contains(known, name):
 			hint := "known here: " + strings.Join(known, ", ")
 			if near := api.Nearest(name, known); near != "" {
-				hint = fmt.Sprintf("did you mean %q?", near)
+				hint = api.DidYouMean(near)
 			}
 			r.fail(key, at+"."+name, hint, "unknown field")
 		default:

@@ -101,9 +101,12 @@ func (a *app) checkAll(ctx context.Context, f *checkFlags) (*check.Report, error
 	}
 	defer stop()
 	f.src.placeholders()
-	all, err := a.renderEnvironments(ctx, &f.src)
-	var l diag.List
-	if errors.As(err, &l) {
+	targets, bundles, judged, err := a.renderTargets(ctx, &f.src)
+	var all []rendered
+	if err == nil {
+		all, err = f.src.merge(targets, bundles, judged)
+	}
+	if l, ok := errors.AsType[diag.List](err); ok {
 		report.Fail(l)
 		return report, nil
 	}
@@ -117,6 +120,16 @@ func (a *app) checkAll(ctx context.Context, f *checkFlags) (*check.Report, error
 			return nil, err
 		}
 		report.Add(found)
+	}
+	if len(report.Findings) > 0 {
+		asker, stop, err := f.src.asker()
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		if err := report.Explain(ctx, asker, renderings(targets, bundles)); err != nil {
+			return nil, err
+		}
 	}
 	report.Relocate(func(p diag.Position) diag.Position { return relocatePos(p, f.src.root) })
 	return report, nil

@@ -234,6 +234,11 @@ func (a *app) renderEnvironments(ctx context.Context, s *sourceFlags) ([]rendere
 	if err != nil {
 		return nil, err
 	}
+	return s.merge(targets, bundles, judged)
+}
+
+// merge makes one bundle of all units of an environment.
+func (s *sourceFlags) merge(targets []render.Target, bundles []*render.Bundle, judged check.Judgements) ([]rendered, error) {
 	var all []rendered
 	for first := 0; first < len(targets); {
 		end := first

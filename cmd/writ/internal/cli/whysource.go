@@ -30,12 +30,17 @@ func (a *app) askWhy(ctx context.Context, src *sourceFlags) (*whySource, error) 
 	if err != nil {
 		return nil, err
 	}
-	w := &whySource{}
-	for i, t := range targets {
-		w.renderings = append(w.renderings, why.Rendering{Target: t, Bundle: bundles[i]})
-	}
+	w := &whySource{renderings: renderings(targets, bundles)}
 	w.asker, w.close, err = src.asker()
 	return w, err
+}
+
+func renderings(targets []render.Target, bundles []*render.Bundle) []why.Rendering {
+	all := make([]why.Rendering, len(targets))
+	for i, t := range targets {
+		all[i] = why.Rendering{Target: t, Bundle: bundles[i]}
+	}
+	return all
 }
 
 // asker has the programs of an open source explained, until close.
