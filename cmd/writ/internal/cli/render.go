@@ -124,7 +124,7 @@ func renderQuestion(src *sourceFlags, targets []render.Target, selected render.S
 	if err != nil {
 		return "", err
 	}
-	question, err := json.Marshal([]any{"render", output, src.root, wd, targets, selected, src.entry})
+	question, err := json.Marshal([]any{"render", output, src.root, src.dir, wd, targets, selected, src.entry})
 	return string(question), err
 }
 
