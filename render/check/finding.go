@@ -52,8 +52,8 @@ type Document struct {
 type Report struct {
 	Findings  []Finding  `json:"findings"`
 	Documents []Document `json:"documents"`
-	// Of is what the documents are: "document" when empty, or "file" in a report
-	// about sources. Strict says that warnings are failures.
+	// Of is what the documents are: "document" when empty, "file" in a report
+	// about sources, or "test". Strict says that warnings are failures.
 	Of     string `json:"-"`
 	Strict bool   `json:"-"`
 }
@@ -62,8 +62,11 @@ func (r *Report) noun() string { return cmp.Or(r.Of, "document") }
 
 // tool is the command that the report is of.
 func (r *Report) tool() string {
-	if r.Of == "file" {
+	switch r.Of {
+	case "file":
 		return "writ lint"
+	case "test":
+		return "writ test"
 	}
 	return "writ check"
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render/check"
 	"github.com/writ-dev/writ/render/lint"
+	"github.com/writ-dev/writ/render/test"
 )
 
 var checkFormats = []string{"text", "json", "sarif", "junit", "github"}
@@ -149,7 +151,7 @@ func (a *app) showCheck(r *check.Report, format string) error {
 	case "json":
 		return r.WriteJSON(a.out)
 	case "sarif":
-		return r.WriteSARIF(a.out, check.SARIFOptions{Version: buildVersion(), Source: os.ReadFile, Describe: lint.Describe})
+		return r.WriteSARIF(a.out, check.SARIFOptions{Version: buildVersion(), Source: os.ReadFile, Describe: describe})
 	case "junit":
 		return r.WriteJUnit(a.out)
 	case "github":
@@ -162,3 +164,6 @@ func (a *app) showCheck(r *check.Report, format string) error {
 		return paint(a.color, yellow, word)
 	})
 }
+
+// describe is what a code of a finding means, in one line, or "".
+func describe(code string) string { return cmp.Or(lint.Describe(code), test.Describe(code)) }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/writ-dev/writ/render/check"
 	"github.com/writ-dev/writ/render/test"
 )
+
+var testFormats = []string{"json", "junit", "sarif", "github"}
 
 // testFlags say how to show what the tests did.
 type testFlags struct {
@@ -45,11 +49,11 @@ func (a *app) testCmd() *cobra.Command {
 	flags.BoolVarP(&f.watch, "watch", "w", false, "run again after each change, until Ctrl-C")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list the tests that pass too")
 	flags.BoolVar(&f.empty, "allow-empty", false, "finding no test is not a failure")
-	flags.StringVarP(&f.output, "output", "o", "", "output format: json or junit (default for people)")
+	flags.StringVarP(&f.output, "output", "o", "", "output format: "+strings.Join(testFormats, ", ")+" (default for people)")
 	flags.BoolVar(&f.Cover, "cover", false, "count what the tests and environments use")
 	flags.StringVar(&f.coverOut, "cover-out", "", "write the sources with what is not used to this .html or .txt file; implies --cover")
 	flags.Float64Var(&f.coverMin, "cover-min", 0, "fail when less than this percentage is used; implies --cover")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "junit"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(testFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -62,8 +66,8 @@ func (f *testFlags) check() (err error) {
 	}
 	ext := filepath.Ext(f.coverOut)
 	switch {
-	case f.output != "" && f.output != "json" && f.output != "junit":
-		return usageError{fmt.Errorf("unknown output format %q: use json or junit", f.output)}
+	case f.output != "" && !slices.Contains(testFormats, f.output):
+		return usageError{fmt.Errorf("unknown output format %q: use %s", f.output, strings.Join(testFormats, ", "))}
 	case f.watch && f.output != "":
 		return usageError{errors.New("--watch shows its results to people; leave out --output")}
 	case f.coverOut != "" && ext != ".html" && ext != ".txt":
@@ -135,6 +139,8 @@ func (a *app) showTests(report *test.Report, f *testFlags) error {
 		return a.encode("json", report)
 	case "junit":
 		return report.WriteJUnit(a.out)
+	case "sarif", "github":
+		return a.showCheck(report.Findings(), f.output)
 	}
 	return report.Print(a.out, f.verbose)
 }
