@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/writ-dev/writ/apply/diff"
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render"

@@ -12,7 +12,7 @@ package apply
 import (
 	"time"
 
-	"github.com/writ-dev/writ/apply/diff"
+	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/lang/diag"
 )

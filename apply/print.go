@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/writ-dev/writ/apply/diff"
+	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/lang/diag"
 )

@@ -1,10 +1,12 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -113,7 +115,31 @@ func (i *requestInfo) attributes() auth.Attributes {
 type call struct {
 	user auth.User
 	info *requestInfo
+	// manager is the program that asks, as managedFields name it.
+	manager string
 }
+
+// managerOf is the field manager of a request: what it says, or else the first
+// word of its User-Agent, as in Kubernetes.
+func managerOf(r *http.Request, i *requestInfo) string {
+	name := i.query.Get("fieldManager")
+	if name == "" {
+		name, _, _ = strings.Cut(r.UserAgent(), "/")
+	}
+	name = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return -1
+		}
+		return c
+	}, name)
+	if len(name) > maxManager {
+		name = strings.ToValidUTF8(name[:maxManager], "")
+	}
+	return cmp.Or(name, "unknown")
+}
+
+// maxManager is the longest name of a field manager, in bytes.
+const maxManager = 128
 
 type callKey struct{}
 
@@ -135,7 +161,7 @@ func callOfContext(ctx context.Context) *call {
 
 // client returns the registry as the request's user sees it.
 func (s *Server) client(c *call) *registry.Client {
-	return s.o.Registry.As(registry.User{Name: c.user.Name, Groups: c.user.Groups})
+	return s.o.Registry.As(registry.User{Name: c.user.Name, Groups: c.user.Groups, Manager: c.manager})
 }
 
 // authorize checks all but what depends on the body: the name of an object to

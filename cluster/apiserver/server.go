@@ -136,7 +136,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	ctx := withCall(r.Context(), &call{user: u, info: info})
+	ctx := withCall(r.Context(), &call{user: u, info: info, manager: managerOf(r, info)})
 	if !info.long() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, requestTime)

@@ -49,6 +49,9 @@ func (t *tx) create(o object.Object, validation string) (outcome, error) {
 	if next, err = t.allocate(k, next, object.Object{}); err != nil {
 		return outcome{}, err
 	}
+	if next, err = t.manage(k, object.Object{}, tree, next); err != nil {
+		return outcome{}, apierrors.NewInternalError(err)
+	}
 	if k.Kind == api.EventKind.Kind && k.Group == "" {
 		t.trimEvents(next.Namespace(), t.r.o.MaxEvents-1)
 	}

@@ -30,6 +30,9 @@ import (
 type User struct {
 	Name   string
 	Groups []string
+	// Manager is the program by which, for managedFields; without it, what is
+	// written becomes nobody's.
+	Manager string
 }
 
 // System is the control plane itself: reconcilers and scheduler, in process.

@@ -76,6 +76,9 @@ func (t *tx) update(o object.Object, p preconditions, validation string) (outcom
 	if next, err = t.allocate(k, next, live); err != nil {
 		return outcome{}, err
 	}
+	if next, err = t.manage(k, live, tree, next); err != nil {
+		return outcome{}, apierrors.NewInternalError(err)
+	}
 	if tree = next.Tree(); k.Status && !reflect.DeepEqual(tree["spec"], was["spec"]) && live.Meta().Generation > 0 {
 		metadata(tree)["generation"] = json.Number(strconv.FormatInt(live.Meta().Generation+1, 10))
 		if next, err = object.FromTree(tree); err != nil {

@@ -25,6 +25,7 @@ stdlib:
 cluster/object:
 cluster/api: cluster/object
 cluster/access: cluster/api cluster/object
+cluster/diff: cluster/object cluster/api
 cluster/admission: cluster/api cluster/object
 cluster/rbac: cluster/api cluster/object
 cluster/expression:
@@ -35,7 +36,7 @@ cluster/seal:
 cluster/consensus: cluster/store cluster/seal cluster/object
 cluster/auth: cluster/rbac
 cluster/client: cluster/api cluster/object
-cluster/registry: cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
+cluster/registry: cluster/diff cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
 cluster/apiserver: cluster/registry cluster/auth cluster/rbac cluster/api cluster/object
 cluster/controller: cluster/api cluster/object
 cluster/controllers/deployment: cluster/controller cluster/api cluster/object
@@ -60,9 +61,8 @@ render/lint: render/check lang lang/cue lang/jsonnet lang/yaml lang/diag
 render/test: render render/check lang lang/diag stdlib cluster/api
 render/why: render lang lang/diag stdlib cluster/api cluster/object
 render/rendertest: render render/check render/test lang lang/diag
-apply/diff: cluster/object cluster/api
 apply/converge: cluster/object cluster/api
-apply: render lang/diag apply/diff apply/converge cluster/api cluster/object
+apply: render lang/diag cluster/diff apply/converge cluster/api cluster/object
 nodeagent/runtime:
 nodeagent/runtime/runtimetest: nodeagent/runtime
 nodeagent/runtime/sandbox: nodeagent/runtime nodeagent/image
