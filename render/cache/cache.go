@@ -80,18 +80,6 @@ func (c *Cache) Stats() (Stats, error) {
 	return s, nil
 }
 
-// Clean removes everything.
-func (c *Cache) Clean() error {
-	all, err := c.files()
-	if err != nil {
-		return fmt.Errorf("clean cache: %w", err)
-	}
-	for _, f := range all {
-		err = errors.Join(err, os.Remove(f.path))
-	}
-	return err
-}
-
 // place is where an entry is.
 type place struct {
 	pack   *pack

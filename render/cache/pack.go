@@ -23,6 +23,7 @@ import (
 
 const (
 	packPrefix = "pack-"
+	newPrefix  = "new-"
 	magic      = "writ cache 1\n"
 	// trailerSize is the number of index records, the index's checksum, magic.
 	trailerSize = 8 + 4 + len(magic)
@@ -119,7 +120,7 @@ type writer struct {
 }
 
 func newWriter(dir string) (*writer, error) {
-	f, err := os.CreateTemp(dir, "new-*")
+	f, err := os.CreateTemp(dir, newPrefix+"*")
 	return &writer{file: f}, err
 }
 
@@ -154,7 +155,7 @@ func (w *writer) finish() error {
 		// The times that file systems keep are too coarse to tell packs apart
 		// that are written one right after the other.
 		age := fmt.Sprintf("%016x-", time.Now().UnixNano())
-		err = os.Rename(w.file.Name(), filepath.Join(dir, packPrefix+age+strings.TrimPrefix(name, "new-")))
+		err = os.Rename(w.file.Name(), filepath.Join(dir, packPrefix+age+strings.TrimPrefix(name, newPrefix)))
 	}
 	if err != nil {
 		_ = os.Remove(w.file.Name())
@@ -174,7 +175,8 @@ type file struct {
 	time time.Time
 }
 
-// files lists the cache's files, packs with the youngest first.
+// files lists the cache's files, packs with the youngest first. What else is in
+// the directory is somebody else's.
 func (c *Cache) files() ([]file, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -182,6 +184,9 @@ func (c *Cache) files() ([]file, error) {
 	}
 	var all []file
 	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), packPrefix) && !strings.HasPrefix(e.Name(), newPrefix) {
+			continue
+		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // removed meanwhile
