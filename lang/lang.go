@@ -37,6 +37,8 @@ type Program struct {
 	Library fs.FS
 	// Stack is how many calls may be inside calls; 0 means DefaultStack.
 	Stack int
+	// Settings are what only some languages have.
+	Settings Settings
 	// Tests says that Entry is a file of tests. The result is then the value of
 	// its field "tests"; parts of it may fail to be evaluated without failing
 	// the rest, see Result.Faults.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,10 +54,7 @@ func All(ctx context.Context, targets []Target, o AllOptions) ([]*Bundle, error)
 	g.SetLimit(parallel)
 	for i, t := range targets {
 		g.Go(func() error {
-			b, err := one(ctx, Options{
-				FS: o.FS, Entry: path.Join(o.Dir, t.Entry), Inputs: t.Inputs, Offers: t.Offers,
-				Namespace: t.Namespace, Evaluators: o.Evaluators,
-			})
+			b, err := one(ctx, t.Options(o.FS, o.Dir, o.Evaluators))
 			mu.Lock()
 			defer mu.Unlock()
 			done++

@@ -36,9 +36,14 @@ type Project struct {
 	Entry string
 	// Namespace is the default namespace, "default" when not given.
 	Namespace string
-	// Inputs are offered to every program. InputPos is where each is given.
+	// Inputs are offered to every program. InputPos is where each is given, and
+	// Code those that are expressions of Jsonnet.
 	Inputs   map[string]string
 	InputPos map[string]diag.Position
+	Code     []string
+	// Search is where Jsonnet looks for imports, relative to the directory; see
+	// lang.Settings.
+	Search []string
 	// Images are built before evaluation; the reference of image "web" is
 	// offered to every program as input "image_web".
 	Images []Image
@@ -67,9 +72,10 @@ type Unit struct {
 	// project's.
 	Namespace string
 	// Inputs are given to the program, which must have them. InputPos is where
-	// each is given.
+	// each is given, and Code those that are expressions of Jsonnet.
 	Inputs   map[string]string
 	InputPos map[string]diag.Position
+	Code     []string
 	Pos      diag.Position
 }
 
@@ -79,9 +85,10 @@ type Environment struct {
 	// Namespace is the default namespace; empty means the project's.
 	Namespace string
 	// Inputs are offered to every program and go before the project's. InputPos
-	// is where each is given.
+	// is where each is given, and Code those that are expressions of Jsonnet.
 	Inputs   map[string]string
 	InputPos map[string]diag.Position
+	Code     []string
 	// Units are the names of those that belong to it, or patterns of such
 	// names; empty means all.
 	Units []string
@@ -177,7 +184,7 @@ func (r *projectReader) read(n *yaml.Node) {
 	if n.Tag == "!!null" {
 		return
 	}
-	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "schemas", "limits"}, func(key string, v *yaml.Node) {
+	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "schemas", "limits", "jpath"}, func(key string, v *yaml.Node) {
 		switch key {
 		case "name":
 			r.p.Name = r.name(v, ".name")
@@ -186,7 +193,7 @@ func (r *projectReader) read(n *yaml.Node) {
 		case "entry":
 			r.p.Entry = r.path(v, ".entry")
 		case "inputs":
-			r.p.Inputs, r.p.InputPos = r.inputs(v, ".inputs")
+			r.p.Inputs, r.p.InputPos, r.p.Code = r.inputs(v, ".inputs")
 		case "images":
 			r.fields(v, ".images", nil, r.image)
 		case "units":
@@ -194,13 +201,11 @@ func (r *projectReader) read(n *yaml.Node) {
 		case "environments":
 			r.fields(v, ".environments", nil, r.environment)
 		case "policies":
-			for i, item := range r.items(v, ".policies") {
-				r.p.Policies = append(r.p.Policies, r.path(item, fmt.Sprintf(".policies[%d]", i)))
-			}
+			r.p.Policies = r.paths(v, ".policies")
 		case "schemas":
-			for i, item := range r.items(v, ".schemas") {
-				r.p.Schemas = append(r.p.Schemas, r.path(item, fmt.Sprintf(".schemas[%d]", i)))
-			}
+			r.p.Schemas = r.paths(v, ".schemas")
+		case "jpath":
+			r.p.Search = r.paths(v, ".jpath")
 		case "limits":
 			r.limits(v)
 		}
@@ -284,6 +289,14 @@ func (r *projectReader) path(n *yaml.Node, at string) string {
 		return ""
 	}
 	return p
+}
+
+func (r *projectReader) paths(n *yaml.Node, at string) []string {
+	var all []string
+	for i, item := range r.items(n, at) {
+		all = append(all, r.path(item, fmt.Sprintf("%s[%d]", at, i)))
+	}
+	return all
 }
 
 func (r *projectReader) fail(pos diag.Position, at, message, hint string) {

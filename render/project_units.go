@@ -50,7 +50,7 @@ func (r *projectReader) unit(name string, n *yaml.Node) {
 		case "namespace":
 			u.Namespace = r.name(v, at+".namespace")
 		case "inputs":
-			u.Inputs, u.InputPos = r.inputs(v, at+".inputs")
+			u.Inputs, u.InputPos, u.Code = r.inputs(v, at+".inputs")
 		}
 	})
 	if u.Entry == "" && len(r.errs) == 0 {
@@ -75,7 +75,7 @@ func (r *projectReader) environment(name string, n *yaml.Node) {
 			case "namespace":
 				e.Namespace = r.name(v, at+".namespace")
 			case "inputs":
-				e.Inputs, e.InputPos = r.inputs(v, at+".inputs")
+				e.Inputs, e.InputPos, e.Code = r.inputs(v, at+".inputs")
 			case "units":
 				for i, item := range r.items(v, at+".units") {
 					e.Units = append(e.Units, r.text(item, fmt.Sprintf("%s.units[%d]", at, i)))
@@ -134,12 +134,24 @@ func ParseSize(text string) (int64, error) {
 	return n << shift, nil
 }
 
-func (r *projectReader) inputs(n *yaml.Node, at string) (inputs map[string]string, pos map[string]diag.Position) {
+// inputs reads inputs by name: text, or {code: EXPRESSION} of Jsonnet.
+func (r *projectReader) inputs(n *yaml.Node, at string) (inputs map[string]string, pos map[string]diag.Position, code []string) {
 	inputs, pos = map[string]string{}, map[string]diag.Position{}
 	r.fields(n, at, nil, func(key string, v *yaml.Node) {
-		inputs[key], pos[key] = r.text(v, at+"."+key), nodePos(v)
+		at := at + "." + key
+		pos[key] = nodePos(v)
+		if resolved(v).Kind != yaml.MappingNode {
+			inputs[key] = r.text(v, at)
+			return
+		}
+		r.fields(v, at, []string{"code"}, func(_ string, v *yaml.Node) {
+			inputs[key], code = r.text(v, at+".code"), append(code, key)
+		})
+		if _, ok := inputs[key]; !ok {
+			r.fail(nodePos(v), at, "has no value", "write text, or code: with an expression of Jsonnet")
+		}
 	})
-	return inputs, pos
+	return inputs, pos, code
 }
 
 func (r *projectReader) items(n *yaml.Node, at string) []*yaml.Node {

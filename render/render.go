@@ -20,6 +20,8 @@ type Options struct {
 	Entry string
 	// Inputs are the program's parameters; Offers those that it may have.
 	Inputs, Offers map[string]string
+	// Settings are what only some languages have.
+	Settings lang.Settings
 	// Namespace is given to documents of namespaced kinds that name none;
 	// empty means "default".
 	Namespace string
@@ -108,11 +110,12 @@ func evaluate(ctx context.Context, o Options, explain []string) (*lang.Result, e
 		return nil, err
 	}
 	return evaluator(language, o.Evaluators).Eval(ctx, lang.Program{
-		FS:      o.FS,
-		Entry:   o.Entry,
-		Inputs:  o.Inputs,
-		Offers:  o.Offers,
-		Library: stdlib.FS(),
-		Explain: explain,
+		FS:       o.FS,
+		Entry:    o.Entry,
+		Inputs:   o.Inputs,
+		Offers:   o.Offers,
+		Library:  stdlib.FS(),
+		Explain:  explain,
+		Settings: o.Settings,
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
 )
 
@@ -27,6 +28,16 @@ type Target struct {
 	Namespace string
 	// Inputs the program must have; Offers it may have.
 	Inputs, Offers map[string]string
+	// Settings are of the language; directories are relative to the project.
+	Settings lang.Settings
+}
+
+// Options are how to render the target of the project in dir of a module.
+func (t Target) Options(module fs.FS, dir string, evaluators map[Language]lang.Evaluator) Options {
+	return Options{
+		FS: module, Entry: path.Join(dir, t.Entry), Inputs: t.Inputs, Offers: t.Offers,
+		Settings: t.Settings.Below(dir), Namespace: t.Namespace, Evaluators: evaluators,
+	}
 }
 
 // String names the target for people: "web in prod".
@@ -51,6 +62,8 @@ type Select struct {
 	// Inputs go before all others. The only program of a project must have
 	// them; of several programs each takes those that it has.
 	Inputs map[string]string
+	// Code names those of Inputs that are expressions of Jsonnet.
+	Code []string
 }
 
 // Targets lists the wanted programs of the project in dir, sorted by
@@ -80,6 +93,7 @@ func (p *Project) Targets(dir fs.FS, s Select) ([]Target, error) {
 			}
 			t := p.target(e, u)
 			t.give(s.Inputs)
+			t.Settings = p.Settings(e, u, s)
 			targets = append(targets, t)
 		}
 	}
@@ -101,6 +115,22 @@ func (t *Target) give(inputs map[string]string) {
 			t.Offers[name] = value
 		}
 	}
+}
+
+// Settings are those of a unit in an environment.
+func (p *Project) Settings(e Environment, u Unit, s Select) lang.Settings {
+	code := map[string]bool{}
+	// Who goes before others decides by what is last.
+	for _, given := range []struct {
+		inputs map[string]string
+		code   []string
+	}{{p.Inputs, p.Code}, {e.Inputs, e.Code}, {u.Inputs, u.Code}, {s.Inputs, s.Code}} {
+		for name := range given.inputs {
+			code[name] = slices.Contains(given.code, name)
+		}
+	}
+	maps.DeleteFunc(code, func(_ string, is bool) bool { return !is })
+	return lang.Settings{Search: p.Search, Code: slices.Sorted(maps.Keys(code))}
 }
 
 func (p *Project) target(e Environment, u Unit) Target {

@@ -121,7 +121,7 @@ func classify(message string) (code, hint string) {
 	case strings.Contains(message, "outside of the module root"):
 		return "LANG002", "copy it into the module; links that leave the module are refused too"
 	case strings.Contains(message, "cannot find "):
-		return "JSONNET003", "check the path; libraries belong in vendor/ or lib/ of the module"
+		return "JSONNET003", "check the path; libraries belong in lib/ or vendor/ of the module, or in a directory named with -J or jpath: in writ.yaml"
 	case strings.Contains(message, "max stack frames"):
 		return stackCode, "look for a function or field that refers to itself, or raise the limit: --stack, or limits.stack in writ.yaml"
 	case strings.Contains(lower, "undefined external variable"):

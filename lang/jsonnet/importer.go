@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/google/go-jsonnet"
@@ -17,7 +18,9 @@ const libraryDir = lang.LibraryPrefix + "jsonnet"
 
 // importer satisfies jsonnet.Importer over a Reader.
 type importer struct {
-	reader   *lang.Reader
+	reader *lang.Reader
+	// search is directories to look in, of which the last one counts most.
+	search   []string
 	contents map[string]content
 	// same is the files of contents that the reader has seen to be the same.
 	same map[string]bool
@@ -35,7 +38,9 @@ type content struct {
 func newImporter() *importer { return &importer{contents: map[string]content{}} }
 
 // begin makes ready for another program.
-func (i *importer) begin(r *lang.Reader) { i.reader, i.same = r, map[string]bool{} }
+func (i *importer) begin(r *lang.Reader, search []string) {
+	i.reader, i.search, i.same = r, search, map[string]bool{}
+}
 
 // Import finds what the file from calls name.
 func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
@@ -98,8 +103,11 @@ func (i *importer) candidates(from, name string) []string {
 	}
 	add(path.Dir(from))
 	if !lang.IsLibrary(from) {
-		add("vendor")
+		for _, dir := range slices.Backward(i.search) {
+			add(dir)
+		}
 		add("lib")
+		add("vendor")
 	}
 	if file := path.Join(libraryDir, name); strings.HasPrefix(file, libraryDir+"/") {
 		files = append(files, file)

@@ -2,15 +2,18 @@
 // github.com/google/go-jsonnet.
 //
 // What is evaluated: an entry that is a directory is its main.jsonnet. Imports
-// are looked for beside the importing file, then below vendor and lib of the
-// module root (where jsonnet-bundler and Tanka put libraries), then among the
+// are looked for beside the importing file, then in the directories of
+// Settings.Search from the last to the first, then below lib and vendor of the
+// module root (where Tanka and jsonnet-bundler have libraries), then among the
 // files of jsonnet/ in Program.Library, as `import 'writ.libsonnet'`. Paths
 // never leave Program.FS. There are no native functions, and std.trace is
 // silent.
 //
-// Inputs are strings. When the program is a function, an input is the argument
-// of the parameter with its name; any other input is an external variable. An
-// input that is neither is an error that lists those that exist.
+// Inputs are strings, but for those of Settings.Code, which are expressions; what
+// these import is looked for from the module root. When the program is a
+// function, an input is the argument of the parameter with its name; it is also
+// an external variable. An input that is neither is an error that lists those
+// that exist.
 //
 // Jsonnet computes in float64. So that no number is ever silently another one,
 // a literal that a float64 cannot hold, and a whole number beyond ±2^53 in the
@@ -124,14 +127,14 @@ type evaluation struct {
 	kept     *kept
 	node     ast.Node
 	resolver *resolver
-	inputs   map[string]string // those that the program has
-	meter    *meter            // nil when coverage is not asked for
+	inputs   bound
+	meter    *meter // nil when coverage is not asked for
 }
 
 // load parses the program, checks what can be checked without evaluating it,
 // and gives it its inputs.
 func (e *evaluation) load() error {
-	e.kept.begin(e.reader)
+	e.kept.begin(e.reader, e.program.Settings.Search)
 	node, _, err := e.vm.ImportAST("", e.entry)
 	if err != nil {
 		return diagnose(e.entry, err)
@@ -182,7 +185,7 @@ func (e *evaluation) result(ctx context.Context) (*lang.Result, error) {
 			return nil, err
 		}
 	}
-	return &lang.Result{Value: value, Reads: e.reader.Reads(), Inputs: e.inputs, Faults: faults, Explained: e.explain(value)}, nil
+	return &lang.Result{Value: value, Reads: e.reader.Reads(), Inputs: e.inputs.text, Faults: faults, Explained: e.explain(value)}, nil
 }
 
 // evaluate is the value of the program, without positions. When that is one of
@@ -209,7 +212,7 @@ func (e *evaluation) parse(out string) (lang.Value, error) {
 }
 
 func (e *evaluation) probe() *probe {
-	return newProbe(e.vm, e.resolver, e.entry, e.node, e.inputs)
+	return newProbe(e.vm, e.resolver, e.entry, e.node, e.inputs.text)
 }
 
 func entryFile(reader *lang.Reader, entry string) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/go-jsonnet"
@@ -37,7 +38,8 @@ func (e *reusing) Eval(ctx context.Context, p lang.Program) (*lang.Result, error
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.kept == nil || e.kept.programs >= maxPrograms {
+	// What an import means depends on where it is looked for.
+	if e.kept == nil || e.kept.programs >= maxPrograms || !slices.Equal(e.kept.importer.search, p.Settings.Search) {
 		e.kept = newKept()
 	}
 	e.kept.programs++
@@ -60,9 +62,11 @@ type kept struct {
 	vm       *jsonnet.VM
 	importer *importer
 	programs int
-	// external is the external variables of the program before; values that
-	// were made with others must not be used again.
+	// external is the external variables of the program before, and code those
+	// that are expressions; values that were made with others must not be used
+	// again.
 	external map[string]string
+	code     []string
 	surveys  map[ast.Node]*findings
 }
 
@@ -73,19 +77,24 @@ func newKept() *kept {
 }
 
 // begin makes ready for another program.
-func (k *kept) begin(r *lang.Reader) {
-	k.importer.begin(r)
+func (k *kept) begin(r *lang.Reader, search []string) {
+	k.importer.begin(r, search)
 	k.vm.TLAReset()
 }
 
-// give sets external variables.
-func (k *kept) give(external map[string]string) {
-	if maps.Equal(k.external, external) {
+// give sets external variables, those of code as expressions.
+func (k *kept) give(have bound) {
+	external, code := have.text, slices.Sorted(maps.Keys(have.code))
+	if maps.Equal(k.external, external) && slices.Equal(k.code, code) {
 		return
 	}
 	k.vm.ExtReset()
 	for name, value := range external {
-		k.vm.ExtVar(name, value)
+		if have.code[name] != nil {
+			k.vm.ExtCode(name, value)
+		} else {
+			k.vm.ExtVar(name, value)
+		}
 	}
-	k.external = external
+	k.external, k.code = external, code
 }

@@ -111,7 +111,7 @@ func lint(p lang.Program) (found diag.List, err error) {
 		return nil, diagnose(file, err)
 	}
 	k := newKept()
-	k.begin(reader)
+	k.begin(reader, nil)
 	c := collector{file: file, seen: map[string]bool{}}
 	k.vm.ErrorFormatter = &c
 	linter.LintSnippet(k.vm, io.Discard, []linter.Snippet{{FileName: file, Code: string(data)}})

@@ -1,9 +1,7 @@
 package jsonnet
 
 import (
-	"maps"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -60,6 +58,11 @@ func (s *surveyor) add(file string, node ast.Node, known map[ast.Node]*findings)
 			known[node] = f
 		}
 	}
+	s.take(f, known)
+}
+
+// take takes what a file says of itself, and what it imports.
+func (s *surveyor) take(f *findings, known map[ast.Node]*findings) {
 	for name, pos := range f.external {
 		if _, ok := s.external[name]; !ok {
 			s.external[name] = pos
@@ -169,41 +172,6 @@ func literal(n ast.Node) string {
 		return s.Value
 	}
 	return ""
-}
-
-// bind gives a program its arguments and returns the inputs that it has, which
-// are its external variables. Parameters is those of the function that the
-// program is, if it is one.
-func (s *surveyor) bind(parameters []ast.Parameter, program lang.Program) (map[string]string, error) {
-	inputs, used := program.Given(), map[string]string{}
-	known := maps.Clone(s.external)
-	arguments := map[string]bool{}
-	var problems diag.List
-	for _, p := range parameters {
-		name := string(p.Name)
-		known[name], arguments[name] = position(&p.LocRange), true
-		if _, ok := inputs[name]; !ok && p.DefaultArg == nil {
-			problems = append(problems, diag.Diagnostic{
-				Code: "LANG005", Pos: known[name],
-				Message: "the program needs the input " + strconv.Quote(name),
-				Hint:    "give it: --input " + name + "=VALUE",
-			})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		switch _, must := program.Inputs[name]; {
-		case arguments[name]:
-			s.vm.TLAVar(name, inputs[name])
-		case s.any || s.external[name].IsValid():
-		case must:
-			problems = append(problems, lang.UnknownInput(name, known, "make the program a function with a parameter "+name))
-			continue
-		default:
-			continue
-		}
-		used[name] = inputs[name]
-	}
-	return used, problems.Err()
 }
 
 // exact makes every number of a result canonical and refuses those that may

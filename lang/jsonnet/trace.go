@@ -27,7 +27,7 @@ const (
 // Assertions are not checked again.
 type tracer struct {
 	vm     *jsonnet.VM
-	inputs map[string]string
+	inputs bound
 	std    *object
 	files  map[string]*cell
 	// steps counts what is evaluated, and depth how deep that nests.
@@ -76,12 +76,31 @@ func (t *tracer) program(node ast.Node, file string) (traced, error) {
 	}
 	named := map[ast.Identifier]*cell{}
 	for _, p := range f.node.Parameters {
-		if text, ok := t.inputs[string(p.Name)]; ok {
-			from := &origin{kind: lang.StepInput, name: string(p.Name), pos: position(&p.LocRange), value: text}
-			named[p.Name] = ready(traced{text, from})
+		v, ok, err := t.input(string(p.Name), position(&p.LocRange))
+		if err != nil {
+			return v, err
+		}
+		if ok {
+			named[p.Name] = ready(v)
 		}
 	}
 	return t.call(f, nil, named, nil, node)
+}
+
+// input is the value of an input that is asked for at pos, if there is one of
+// that name.
+func (t *tracer) input(name string, pos diag.Position) (traced, bool, error) {
+	text, ok := t.inputs.text[name]
+	if !ok {
+		return traced{}, false, nil
+	}
+	o := origin{kind: lang.StepInput, name: name, pos: pos, value: text}
+	node := t.inputs.code[name]
+	if node == nil {
+		return traced{text, &o}, true, nil
+	}
+	v, err := t.eval(node, t.fileFrame("<input "+name+">"))
+	return step(v, o), true, err
 }
 
 // fileFrame is the scope of a file.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 
 	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
 )
 
 type nativeFunc = func(t *tracer, args []*cell, at *callSite) (traced, error)
@@ -75,15 +76,15 @@ func nativeExtVar(t *tracer, a []*cell, at *callSite) (traced, error) {
 	if err != nil {
 		return traced{}, err
 	}
-	text, ok := t.inputs[name]
+	var pos diag.Position
+	if at != nil {
+		pos = at.pos
+	}
+	v, ok, err := t.input(name, pos)
 	if !ok {
 		return traced{}, failAt(nil, "undefined external variable: %s", name)
 	}
-	o := &origin{kind: lang.StepInput, name: name, value: text}
-	if at != nil {
-		o.pos = at.pos
-	}
-	return traced{text, o}, nil
+	return v, err
 }
 
 func nativeLength(t *tracer, a []*cell, _ *callSite) (traced, error) {

@@ -90,6 +90,7 @@ func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, 
 	defer root.Close()
 	return evaluator.Eval(ctx, lang.Program{
 		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Overlay: r.Overlay, Library: library, Stack: r.Stack, Tests: r.Tests, Cover: r.Cover, Explain: r.Explain,
+		Settings: r.Settings,
 	})
 }
 

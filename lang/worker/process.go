@@ -34,6 +34,7 @@ type request struct {
 	Tests    bool              `json:"tests,omitempty"`
 	Cover    bool              `json:"cover,omitempty"`
 	Explain  []string          `json:"explain,omitempty"`
+	Settings lang.Settings     `json:"settings"`
 }
 
 // response is the answer: a result, or what is wrong with the program and

@@ -28,7 +28,7 @@ func (e evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, erro
 		// for by people; their results would only fill the cache.
 		return e.inner.Eval(ctx, p)
 	}
-	question, err := json.Marshal([]any{"evaluate", e.language, p.Entry, p.Tests, p.Cover, p.Inputs, p.Offers})
+	question, err := json.Marshal([]any{"evaluate", e.language, p.Entry, p.Tests, p.Cover, p.Inputs, p.Offers, p.Settings})
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ import (
 	"testing"
 
 	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/lang/jsonnet/bundler"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/render/check"
 )
@@ -116,6 +117,9 @@ func renderDir(ctx context.Context, dir string, o Options) (source, *render.Bund
 		return s, nil, err
 	}
 	below = filepath.ToSlash(below)
+	if _, err := bundler.Verify(root.FS()); err != nil {
+		return s, nil, err
+	}
 	targets, err := s.targets(root.FS(), below, o)
 	if err != nil {
 		return s, nil, err

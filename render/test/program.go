@@ -87,6 +87,18 @@ func (p *project) offers(environment string) map[string]string {
 	return offers
 }
 
+// settings are those of a program that is no unit, in an environment, for which
+// a test gives inputs.
+func (p *project) settings(environment string, inputs map[string]string) lang.Settings {
+	var e render.Environment
+	for _, have := range p.Environments {
+		if have.Name == environment {
+			e = have
+		}
+	}
+	return p.Settings(e, render.Unit{}, render.Select{Inputs: inputs})
+}
+
 // environment checks that the project has the environment that a test names.
 func (c *testCase) environment() diag.List {
 	var known []string
@@ -224,6 +236,7 @@ func (c *testCase) alone(entry string) ([]render.Target, error) {
 	t := render.Target{
 		Entry: filepath.ToSlash(below), Namespace: p.Namespace, Environment: c.spec.env,
 		Inputs: maps.Clone(c.spec.inputs), Offers: p.offers(c.spec.env),
+		Settings: p.settings(c.spec.env, c.spec.inputs),
 	}
 	for _, e := range p.Environments {
 		if e.Name == c.spec.env && e.Namespace != "" {
@@ -236,17 +249,14 @@ func (c *testCase) alone(entry string) ([]render.Target, error) {
 // program identifies a target: equal ones render the same.
 func (p *project) program(t render.Target) string {
 	return strings.Join([]string{
-		p.module.key, path.Join(p.below, t.Entry), t.Namespace, lang.DigestReads(nil, t.Inputs), lang.DigestReads(nil, t.Offers),
+		p.module.key, path.Join(p.below, t.Entry), t.Namespace, lang.DigestReads(nil, t.Inputs), lang.DigestReads(nil, t.Offers), fmt.Sprint(t.Settings),
 	}, "\x00")
 }
 
 // renderTarget evaluates a program, once.
 func (r *runner) renderTarget(ctx context.Context, p *project, t render.Target) (*render.Bundle, error) {
 	return r.renderings.do(p.program(t), func() (*render.Bundle, error) {
-		return render.Render(ctx, render.Options{
-			FS: p.module.fs, Entry: path.Join(p.below, t.Entry), Inputs: t.Inputs, Offers: t.Offers,
-			Namespace: t.Namespace, Evaluators: p.module.evaluators,
-		})
+		return render.Render(ctx, t.Options(p.module.fs, p.below, p.module.evaluators))
 	})
 }
 

@@ -67,6 +67,7 @@ func (r *runner) evaluate(ctx context.Context, s *suite, environment string, inp
 		}
 		return m.evaluators[language].Eval(ctx, lang.Program{
 			FS: m.fs, Entry: s.entry, Inputs: inputs, Offers: s.project.offers(environment), Library: r.library, Tests: true,
+			Settings: s.project.settings(environment, inputs).Below(s.project.below),
 		})
 	})
 }

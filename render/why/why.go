@@ -130,9 +130,7 @@ func (a Asker) explain(ctx context.Context, questions []Question, about []int, a
 	for n, i := range about {
 		paths[n] = questions[i].Document.Origin.Path + answers[i].Path
 	}
-	explained, err := render.Explain(ctx, render.Options{
-		FS: a.FS, Entry: path.Join(a.Dir, t.Entry), Inputs: t.Inputs, Offers: t.Offers, Evaluators: a.Evaluators,
-	}, paths)
+	explained, err := render.Explain(ctx, t.Options(a.FS, a.Dir, a.Evaluators), paths)
 	if l, ok := errors.AsType[diag.List](err); ok && a.Lenient {
 		for _, i := range about {
 			answers[i].Gap = l.Error()

@@ -2,18 +2,33 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/lang/jsonnet/bundler"
 	"github.com/writ-dev/writ/lang/worker"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/stdlib"
 )
 
-// evaluators run programs below root in other processes, until stop.
+// evaluators run programs below root in other processes, until stop. The packages
+// that they import are those of the module's lock.
 func evaluators(root string, l render.Limits) (byLanguage map[render.Language]lang.Evaluator, stop func(), err error) {
-	return pooled(worker.Options{Root: root, Timeout: l.Time, Memory: l.Memory, Stack: l.Stack})
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the module root: %w", err)
+	}
+	defer dir.Close()
+	if _, err := bundler.Verify(dir.FS()); err != nil {
+		return nil, nil, relocate(err, root)
+	}
+	return pooled(workers(root, l))
+}
+
+func workers(root string, l render.Limits) worker.Options {
+	return worker.Options{Root: root, Timeout: l.Time, Memory: l.Memory, Stack: l.Stack}
 }
 
 func pooled(o worker.Options) (byLanguage map[render.Language]lang.Evaluator, stop func(), err error) {

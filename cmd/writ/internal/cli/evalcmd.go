@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -85,9 +84,7 @@ func (a *app) value(cmd *cobra.Command, src *sourceFlags) (lang.Value, error) {
 		return lang.Value{}, err
 	}
 	defer stop()
-	v, err := render.Evaluate(cmd.Context(), render.Options{
-		FS: m.root.FS(), Entry: path.Join(m.below, t.Entry), Inputs: t.Inputs, Offers: t.Offers, Evaluators: byLanguage,
-	})
+	v, err := render.Evaluate(cmd.Context(), t.Options(m.root.FS(), m.below, byLanguage))
 	return v, src.locate(err)
 }
 

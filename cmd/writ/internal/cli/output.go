@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -42,22 +41,6 @@ func (a *app) encode(format string, v any) error {
 	}
 	_, err = fmt.Fprintln(a.out, string(b))
 	return err
-}
-
-// parseInputs reads repeated --input name=value flags.
-func parseInputs(flags []string) (map[string]string, error) {
-	inputs := map[string]string{}
-	for _, f := range flags {
-		name, value, ok := strings.Cut(f, "=")
-		if !ok || name == "" {
-			return nil, usageError{fmt.Errorf("--input %q: want name=value", f)}
-		}
-		if _, twice := inputs[name]; twice {
-			return nil, usageError{fmt.Errorf("--input %s is given twice", name)}
-		}
-		inputs[name] = value
-	}
-	return inputs, nil
 }
 
 // The SGR codes used, and only these.

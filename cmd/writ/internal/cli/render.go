@@ -74,7 +74,7 @@ func (a *app) renderText(ctx context.Context, src *sourceFlags, output string) e
 	if err != nil {
 		return err
 	}
-	return src.withCache(m, func() error {
+	return a.withCache(src, m, func() error {
 		question, err := renderQuestion(src, targets, selected, output)
 		if err != nil {
 			return err

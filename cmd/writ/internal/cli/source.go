@@ -28,6 +28,8 @@ import (
 // found, so that positions can be printed as a person would open them.
 type sourceFlags struct {
 	inputs       []string
+	code         []string
+	search       []string
 	entry        string
 	environments []string
 	units        []string
@@ -49,6 +51,8 @@ type sourceFlags struct {
 func (s *sourceFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVarP(&s.inputs, "input", "i", nil, "an input of the program, as name=value (repeatable)")
+	f.StringArrayVar(&s.code, "input-code", nil, "an input that is an expression of Jsonnet, as name=EXPRESSION (repeatable)")
+	f.StringArrayVarP(&s.search, "jpath", "J", nil, "a directory to look for Jsonnet's imports in, before lib and vendor; the last one counts most (repeatable)")
 	f.StringVar(&s.entry, "entry", "", "file or directory to evaluate, relative to DIR (default: what writ.yaml says, or DIR)")
 	f.StringArrayVarP(&s.environments, "env", "e", nil, "the environment of writ.yaml")
 	f.StringArrayVar(&s.units, "unit", nil, "only this unit of writ.yaml, or those that match a pattern (repeatable)")
@@ -111,6 +115,13 @@ func (s *sourceFlags) open(path string) error {
 		}
 		s.project.Entry, s.project.Units = filepath.ToSlash(filepath.Clean(s.entry)), nil
 	}
+	for _, d := range s.search {
+		below, err := s.searched(d)
+		if err != nil {
+			return err
+		}
+		s.project.Search = append(s.project.Search, below)
+	}
 	if s.time > 0 {
 		s.project.Limits.Time = s.time
 	}
@@ -154,14 +165,14 @@ func (a *app) render(ctx context.Context, s *sourceFlags) (*render.Bundle, error
 // buildImages builds the images of the project that no input gives, into the
 // local store.
 func (a *app) buildImages(ctx context.Context, s *sourceFlags) error {
-	given, err := parseInputs(s.inputs)
+	given, err := s.given()
 	if err != nil {
 		return err
 	}
 	s.built = map[string]string{}
 	var store *image.Store
 	for _, i := range s.project.Images {
-		if _, ok := given[i.Input()]; ok {
+		if _, ok := given.Inputs[i.Input()]; ok {
 			continue
 		}
 		if store == nil {
@@ -257,12 +268,15 @@ func (s *sourceFlags) merge(targets []render.Target, bundles []*render.Bundle, j
 
 // withCache opens a session of the cache for f, unless there is one. Without a
 // place for it there is no cache, and all goes slower.
-func (s *sourceFlags) withCache(m *module, f func() error) error {
-	if s.noCache || s.prove || s.session != nil {
+func (a *app) withCache(s *sourceFlags, m *module, f func() error) error {
+	if s.session != nil {
 		return f()
 	}
 	c, err := openCache()
-	if err != nil {
+	if err != nil || s.noCache || s.prove {
+		if err := a.verifyPackages(s, m); err != nil {
+			return err
+		}
 		return f()
 	}
 	s.session = c.Session(s.root, m.root.FS(), stdlib.FS())
@@ -270,6 +284,9 @@ func (s *sourceFlags) withCache(m *module, f func() error) error {
 		_ = s.session.Close() // what could not be kept is made again
 		s.session = nil
 	}()
+	if err := a.verifyPackages(s, m); err != nil {
+		return err
+	}
 	return f()
 }
 
@@ -287,7 +304,7 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) (targets []rend
 	}
 	// What is rendered stays: there is little to collect.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	err = s.withCache(m, func() error {
+	err = a.withCache(s, m, func() error {
 		bundles, judged, err = a.renderThese(ctx, s, m, targets)
 		return err
 	})
@@ -303,7 +320,7 @@ func (a *app) renderTargets(ctx context.Context, s *sourceFlags) (targets []rend
 }
 
 func (a *app) renderThese(ctx context.Context, s *sourceFlags, m *module, targets []render.Target) ([]*render.Bundle, check.Judgements, error) {
-	byLanguage, stop, err := evaluators(s.root, s.project.Limits)
+	byLanguage, stop, err := pooled(workers(s.root, s.project.Limits))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -381,15 +398,15 @@ func (s *sourceFlags) module() (*module, error) {
 
 // targets lists the programs that the flags select.
 func (s *sourceFlags) targets(m *module) ([]render.Target, render.Select, error) {
-	given, err := parseInputs(s.inputs)
+	selected, err := s.given()
 	if err != nil {
 		return nil, render.Select{}, err
 	}
+	selected.Environments, selected.Units = s.environments, s.units
 	dir, err := fs.Sub(m.root.FS(), m.below)
 	if err != nil {
 		return nil, render.Select{}, err
 	}
-	selected := render.Select{Environments: s.environments, Units: s.units, Inputs: given}
 	targets, err := s.project.Targets(dir, selected)
 	if err != nil {
 		return nil, selected, relocate(err, s.dir)

@@ -45,7 +45,7 @@ func renderings(targets []render.Target, bundles []*render.Bundle) []why.Renderi
 
 // asker has the programs of an open source explained, until close.
 func (s *sourceFlags) asker() (asker why.Asker, close func(), err error) {
-	given, err := parseInputs(s.inputs)
+	given, err := s.given()
 	if err != nil {
 		return why.Asker{}, nil, err
 	}
@@ -60,7 +60,7 @@ func (s *sourceFlags) asker() (asker why.Asker, close func(), err error) {
 	}
 	asker = why.Asker{
 		FS: m.root.FS(), Dir: m.below, Project: s.project,
-		Select: render.Select{Inputs: given}, Evaluators: byLanguage,
+		Select: given, Evaluators: byLanguage,
 	}
 	return asker, func() { stop(); m.close() }, nil
 }
