@@ -101,7 +101,6 @@ func TestKubectlApply(t *testing.T) {
 	if got := k.run(t, "", "get", "-n", "shop", "deploy", "web", "-o", "jsonpath={.spec.template.spec.containers[0].env[0].value} {.metadata.generation}"); got != "bye 2" {
 		t.Errorf("after a change: %q", got)
 	}
-	contains(t, "server-side apply", k.fails(t, shop, "apply", "--server-side", "-f", "-"), "server-side apply is not served")
 	k.run(t, shop, "delete", "-f", "-", "--ignore-not-found", "--wait=false")
 }
 

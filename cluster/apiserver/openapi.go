@@ -190,7 +190,7 @@ type operation struct {
 	query        []string
 }
 
-var patchMedia = []string{"application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"}
+var patchMedia = []string{"application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml"}
 
 func (o operation) node() node {
 	params := []any{}

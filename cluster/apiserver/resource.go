@@ -130,6 +130,9 @@ func writeOptions(i *requestInfo) (registry.WriteOptions, error) {
 	if !slices.Contains([]string{registry.Strict, registry.Warn, registry.Ignore}, o.Validation) {
 		return o, apierrors.NewBadRequest(fmt.Sprintf("fieldValidation must be Strict, Warn or Ignore, not %q", o.Validation))
 	}
+	if problem := badManager(i.query.Get("fieldManager")); problem != "" {
+		return o, invalidOptions("fieldManager", problem)
+	}
 	var err error
 	o.DryRun, err = dryRun(i.query["dryRun"])
 	return o, err
@@ -199,7 +202,7 @@ func readPatch(r *http.Request, sub string) (registry.Patch, error) {
 		return p, err
 	}
 	p.Type = types.PatchType(media)
-	if p.Type == types.ApplyYAMLPatchType || !bytes.HasPrefix(bytes.TrimSpace(p.Data), []byte("{")) && p.Type != types.JSONPatchType {
+	if p.Type != types.ApplyYAMLPatchType && !bytes.HasPrefix(bytes.TrimSpace(p.Data), []byte("{")) && p.Type != types.JSONPatchType {
 		if y, err := yaml.YAMLToJSON(p.Data); err == nil {
 			p.Data = y
 		}
@@ -219,12 +222,22 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, c *call, k api.Ki
 	if err != nil {
 		return err
 	}
+	var warnings []string
+	if p.Type == types.ApplyYAMLPatchType {
+		if warnings, err = s.readApply(&p, c, k, o); err != nil {
+			return err
+		}
+	}
 	out, err := s.client(c).PatchWith(r.Context(), k.Key(c.info.namespace, c.info.name), p, o)
 	if err != nil {
 		return err
 	}
-	warn(w, out.Warnings)
-	return s.sendObject(w, r, http.StatusOK, k, out.Object)
+	warn(w, append(warnings, out.Warnings...))
+	code := http.StatusOK
+	if out.Created {
+		code = http.StatusCreated
+	}
+	return s.sendObject(w, r, code, k, out.Object)
 }
 
 // deleteOptions reads the options of a deletion from the body and the query.

@@ -32,8 +32,15 @@ func (t *tx) create(o object.Object, validation string) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	return t.createShaped(k, tree, t.manage(""))
+}
+
+// createShaped stages a new object of the right form. manage says whose its
+// fields are.
+func (t *tx) createShaped(k api.Kind, tree map[string]any, manage managing) (outcome, error) {
 	t.stamp(k, tree)
-	if err := t.namespaceOpen(k, o.Namespace(), keyName(o)); err != nil {
+	namespace, _ := metadata(tree)["namespace"].(string)
+	if err := t.namespaceOpen(k, namespace, treeName(tree)); err != nil {
 		return outcome{}, err
 	}
 	if err := t.name(k, tree); err != nil {
@@ -49,14 +56,14 @@ func (t *tx) create(o object.Object, validation string) (outcome, error) {
 	if next, err = t.allocate(k, next, object.Object{}); err != nil {
 		return outcome{}, err
 	}
-	if next, err = t.manage(k, object.Object{}, tree, next); err != nil {
-		return outcome{}, apierrors.NewInternalError(err)
+	if next, err = manage(k, object.Object{}, tree, next); err != nil {
+		return outcome{}, err
 	}
 	if k.Kind == api.EventKind.Kind && k.Group == "" {
 		t.trimEvents(next.Namespace(), t.r.o.MaxEvents-1)
 	}
 	t.stage(next.Key(), next)
-	return outcome{key: next.Key(), object: next}, nil
+	return outcome{key: next.Key(), object: next, created: true}, nil
 }
 
 // stamp sets what the server owns in a new object.

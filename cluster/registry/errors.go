@@ -131,6 +131,16 @@ func statusOf(err error) metav1.Status {
 	return apierrors.NewInternalError(err).ErrStatus
 }
 
+// treeName is keyName for a tree.
+func treeName(tree map[string]any) string {
+	m := metadata(tree)
+	if name, _ := m["name"].(string); name != "" {
+		return name
+	}
+	prefix, _ := m["generateName"].(string)
+	return prefix
+}
+
 // keyName is what errors call the object when its name is not made yet.
 func keyName(o object.Object) string {
 	if o.Name() != "" {

@@ -65,7 +65,9 @@ func (t *tx) shape(k api.Kind, o object.Object, validation string) (map[string]a
 	tree := dropNulls(v).(map[string]any)
 	tree["apiVersion"], tree["kind"] = k.APIVersion(), k.Kind
 	m := metadata(tree)
-	delete(m, "managedFields")
+	if t.u.Manager == "" {
+		delete(m, "managedFields")
+	}
 	delete(m, "selfLink")
 	return tree, nil
 }

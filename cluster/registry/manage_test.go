@@ -35,8 +35,9 @@ func TestManagedFields(t *testing.T) {
 	o = create(t, writ, o)
 	container := ".spec.template.spec.containers[name=main]"
 	want := map[string]string{
-		".metadata.labels.app": "writ", ".spec.replicas": "writ", ".spec.selector.matchLabels.app": "writ",
+		".metadata.labels.app": "writ", ".spec.replicas": "writ", ".spec.selector": "writ", ".metadata.labels": "writ", ".spec.template.metadata.labels": "writ",
 		".spec.template.metadata.labels.app": "writ", container: "writ", container + ".name": "writ", container + ".image": "writ",
+		container + ".resources": "writ", container + ".ports": "writ",
 		container + ".ports[containerPort=80,protocol=TCP]": "writ", container + ".ports[containerPort=80,protocol=TCP].containerPort": "writ",
 	}
 	if d := cmp.Diff(want, owned(t, o)); d != "" {
@@ -58,7 +59,7 @@ func TestManagedFields(t *testing.T) {
 	if o, err = edit.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
-	want[".spec.replicas"], want[".metadata.annotations.note"] = "kubectl-edit", "kubectl-edit"
+	want[".spec.replicas"], want[".metadata.annotations"], want[".metadata.annotations.note"] = "kubectl-edit", "kubectl-edit", "kubectl-edit"
 	if d := cmp.Diff(want, owned(t, o)); d != "" {
 		t.Fatalf("after an edit (-want +got):\n%s", d)
 	}
@@ -132,8 +133,8 @@ func TestManyManagers(t *testing.T) {
 	if len(managers) != 10 || !managers["ancient-changes"] || !managers["mt"] {
 		t.Errorf("managers: %v", managers)
 	}
-	if got := len(owned(t, o)); got != 21 {
-		t.Errorf("%d fields have owners, want 21", got)
+	if got := len(owned(t, o)); got != 22 {
+		t.Errorf("%d fields have owners, want 22", got)
 	}
 	if _, err := w.As(user).Get(t.Context(), api.ConfigMap.Key("default", "c")); err != nil {
 		t.Fatal(err)

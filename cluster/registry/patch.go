@@ -30,12 +30,15 @@ const (
 
 // Patch is a change relative to the live object.
 type Patch struct {
-	// Type is a JSON patch (RFC 6902), a merge patch (RFC 7386), or a
-	// strategic merge patch; the last only for Kubernetes' own kinds.
+	// Type is a JSON patch (RFC 6902), a merge patch (RFC 7386), a strategic
+	// merge patch, only for Kubernetes' own kinds, or a server-side apply, whose
+	// Data is JSON here.
 	Type types.PatchType
 	Data []byte
 	// Sub is empty, SubStatus or SubScale.
 	Sub string
+	// Force takes fields from other managers in a server-side apply.
+	Force bool
 }
 
 // PatchWith changes an object. When somebody else changed it meanwhile the
@@ -44,6 +47,9 @@ func (c *Client) PatchWith(ctx context.Context, key object.Key, p Patch, w Write
 	k, ok := api.Lookup(key.Group, key.Kind)
 	if !ok {
 		return Outcome{}, apierrors.NewBadRequest(fmt.Sprintf("kind %q is not served", key.Kind))
+	}
+	if p.Type == types.ApplyYAMLPatchType {
+		return c.one(ctx, func(t *tx) (outcome, error) { return t.apply(k, key, p, w) }, w.DryRun)
 	}
 	return c.one(ctx, func(t *tx) (outcome, error) {
 		live, ok := t.get(key)
@@ -109,9 +115,9 @@ func (p Patch) applyTo(doc []byte, k api.Kind) ([]byte, error) {
 		}
 		return b, nil
 	case types.ApplyYAMLPatchType:
-		return nil, unsupported(p.Type, "server-side apply is not served by this version; use client-side apply, or a merge patch")
+		return nil, unsupported(p.Type, "a scale is not applied; use a merge patch")
 	}
-	return nil, unsupported(p.Type, "use application/json-patch+json, application/merge-patch+json or application/strategic-merge-patch+json")
+	return nil, unsupported(p.Type, "use application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json or application/apply-patch+yaml")
 }
 
 func unsupported(t types.PatchType, why string) error {

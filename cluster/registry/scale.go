@@ -73,7 +73,7 @@ func (c *Client) UpdateScale(ctx context.Context, key object.Key, w WriteOptions
 		if err != nil {
 			return outcome{}, apierrors.NewInternalError(err)
 		}
-		return t.update(next, preconditions{}, Strict)
+		return t.updateManaged(next, preconditions{}, Strict, t.manage(SubScale))
 	}, w.DryRun)
 	if err != nil {
 		return nil, nil, err

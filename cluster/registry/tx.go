@@ -40,8 +40,9 @@ type staged struct {
 	next object.Object // without resourceVersion; zero when deleted
 }
 
-func (r *Registry) begin(u User) *tx {
-	return &tx{r: r, u: u, snap: r.o.Store.View(), now: r.o.Now().UTC().Truncate(time.Second), staged: map[object.Key]*staged{}, relied: map[object.Key]uint64{}}
+func (c *Client) begin() *tx {
+	r := c.r
+	return &tx{r: r, u: c.u, snap: r.o.Store.View(), now: r.o.Now().UTC().Truncate(time.Second), staged: map[object.Key]*staged{}, relied: map[object.Key]uint64{}}
 }
 
 // get returns the object as the next operation sees it.
@@ -132,6 +133,7 @@ type outcome struct {
 	key      object.Key
 	object   object.Object // last state when removed
 	removed  bool
+	created  bool
 	warnings []string
 }
 
@@ -146,7 +148,7 @@ func (c *Client) commit(ctx context.Context, ops []op, dryRun bool) (outs []outc
 		if err := ctx.Err(); err != nil {
 			return nil, 0, []error{contextError(err)}
 		}
-		t := c.r.begin(c.u)
+		t := c.begin()
 		outs, errs = t.run(ops)
 		if errs != nil {
 			return nil, 0, errs

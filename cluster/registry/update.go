@@ -56,6 +56,10 @@ func (t *tx) existing(o object.Object, p preconditions) (api.Kind, object.Object
 
 // update stages everything of o but its status.
 func (t *tx) update(o object.Object, p preconditions, validation string) (outcome, error) {
+	return t.updateManaged(o, p, validation, t.manage(""))
+}
+
+func (t *tx) updateManaged(o object.Object, p preconditions, validation string, manage managing) (outcome, error) {
 	k, live, err := t.existing(o, p)
 	if err != nil {
 		return outcome{}, err
@@ -76,8 +80,8 @@ func (t *tx) update(o object.Object, p preconditions, validation string) (outcom
 	if next, err = t.allocate(k, next, live); err != nil {
 		return outcome{}, err
 	}
-	if next, err = t.manage(k, live, tree, next); err != nil {
-		return outcome{}, apierrors.NewInternalError(err)
+	if next, err = manage(k, live, tree, next); err != nil {
+		return outcome{}, err
 	}
 	if tree = next.Tree(); k.Status && !reflect.DeepEqual(tree["spec"], was["spec"]) && live.Meta().Generation > 0 {
 		metadata(tree)["generation"] = json.Number(strconv.FormatInt(live.Meta().Generation+1, 10))
@@ -94,6 +98,9 @@ func (t *tx) carry(k api.Kind, tree, was map[string]any) {
 	delete(m, "resourceVersion")
 	for _, f := range []string{"uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "generateName"} {
 		copyField(m, old, f)
+	}
+	if _, ok := m["managedFields"]; !ok {
+		copyField(m, old, "managedFields")
 	}
 	if k.Status {
 		copyField(tree, was, "status")
@@ -166,6 +173,10 @@ func (t *tx) goes(k api.Kind, o object.Object) bool {
 
 // updateStatus stages only the status of o.
 func (t *tx) updateStatus(o object.Object, p preconditions, validation string) (outcome, error) {
+	return t.updateStatusManaged(o, p, validation, t.manage(SubStatus))
+}
+
+func (t *tx) updateStatusManaged(o object.Object, p preconditions, validation string, manage managing) (outcome, error) {
 	k, live, err := t.existing(o, p)
 	if err != nil {
 		return outcome{}, err
@@ -199,6 +210,9 @@ func (t *tx) updateStatus(o object.Object, p preconditions, validation string) (
 		return outcome{}, invalid(k, live.Name(), ps)
 	}
 	if next, err = canonical(next); err != nil {
+		return outcome{}, err
+	}
+	if next, err = manage(k, live, tree, next); err != nil {
 		return outcome{}, err
 	}
 	t.stage(next.Key(), next)

@@ -33,6 +33,8 @@ type Outcome struct {
 	// Object as committed; its last state when Removed.
 	Object  object.Object
 	Removed bool
+	// Created says that it is new.
+	Created bool
 	// Warnings are for the person who wrote.
 	Warnings []string
 }
@@ -42,7 +44,7 @@ func (c *Client) one(ctx context.Context, f op, dryRun bool) (Outcome, error) {
 	if errs != nil {
 		return Outcome{}, errs[0]
 	}
-	return Outcome{Object: outs[0].object, Removed: outs[0].removed, Warnings: outs[0].warnings}, nil
+	return Outcome{Object: outs[0].object, Removed: outs[0].removed, Created: outs[0].created, Warnings: outs[0].warnings}, nil
 }
 
 // Create stores a new object.

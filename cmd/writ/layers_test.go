@@ -25,8 +25,11 @@ lang/langtest: lang lang/diag
 stdlib:
 cluster/object:
 cluster/api: cluster/object
+cluster/builtin:
+cluster/builtin/gen:
 cluster/access: cluster/api cluster/object
 cluster/diff: cluster/object cluster/api
+cluster/ownership: cluster/builtin cluster/api cluster/object
 cluster/admission: cluster/api cluster/object
 cluster/rbac: cluster/api cluster/object
 cluster/expression:
@@ -37,7 +40,7 @@ cluster/seal:
 cluster/consensus: cluster/store cluster/seal cluster/object
 cluster/auth: cluster/rbac
 cluster/client: cluster/api cluster/object
-cluster/registry: cluster/diff cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
+cluster/registry: cluster/ownership cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
 cluster/apiserver: cluster/registry cluster/auth cluster/rbac cluster/api cluster/object
 cluster/controller: cluster/api cluster/object
 cluster/controllers/deployment: cluster/controller cluster/api cluster/object
@@ -52,8 +55,7 @@ cluster/controllers/dependency: cluster/controller cluster/access cluster/api cl
 cluster/scheduler: cluster/controller cluster/api cluster/object
 cluster/server: cluster/consensus cluster/seal cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/clusterrole cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
 render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object cluster/api
-render/schema: cluster/structural cluster/expression cluster/api cluster/object
-render/schema/gen:
+render/schema: cluster/builtin cluster/structural cluster/expression cluster/api cluster/object
 render/cache: lang
 render/check: render render/schema render/check/policy render/why cluster/structural lang lang/diag cluster/object cluster/api cluster/admission cluster/access
 render/units: lang render render/cache render/check

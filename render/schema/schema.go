@@ -3,8 +3,7 @@
 // Kubernetes release of k8s.io/api in go.mod would accept a document, as far as
 // the document alone decides that.
 //
-// The schemas are data, made from the Kubernetes Go types by the program in
-// gen. The rules are written here, by kind, in rule_*.go. What an API server
+// The schemas are the data of cluster/builtin. The rules are written here, by kind, in rule_*.go. What an API server
 // accepts with a warning is reported as a warning.
 //
 // It is pure: no files, no cluster, no clock.
@@ -12,7 +11,6 @@ package schema
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,14 +18,10 @@ import (
 	"sync"
 
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/builtin"
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/cluster/structural"
 )
-
-//go:generate go run ./gen -out kubernetes.json
-
-//go:embed kubernetes.json
-var data []byte
 
 // Kind is one version of a built-in kind.
 type Kind struct {
@@ -71,7 +65,7 @@ var load = sync.OnceValue(func() *catalog {
 		Kinds []Kind                     `json:"kinds"`
 		Types map[string]json.RawMessage `json:"types"`
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
+	if err := json.Unmarshal(builtin.JSON(), &file); err != nil {
 		panic("schema: kubernetes.json: " + err.Error())
 	}
 	c := &catalog{kinds: map[string]Kind{}, list: file.Kinds, types: file.Types, schemas: map[string]*structural.Schema{}}

@@ -17,6 +17,6 @@ func TestFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("kubernetes.json is not what the program writes; run go generate ./render/schema")
+		t.Error("kubernetes.json is not what the program writes; run go generate ./cluster/builtin")
 	}
 }

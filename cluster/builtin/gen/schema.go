@@ -122,6 +122,9 @@ func (g *generator) define(t reflect.Type) error {
 	if err := g.fields(t, src, properties, &required); err != nil {
 		return err
 	}
+	if atomic(src.types[t.Name()]) {
+		s[mapType] = "atomic"
+	}
 	if len(properties) > 0 {
 		s["properties"] = properties
 	}
@@ -183,6 +186,9 @@ func (g *generator) field(at string, f reflect.StructField, m markers) (schema, 
 	if s["type"] == "array" {
 		g.keys(at, s, f, m)
 	}
+	if s["type"] == "object" && atomic(m) {
+		s[mapType] = "atomic"
+	}
 	if text, ok := m.get("default"); ok {
 		var v any
 		if json.Unmarshal([]byte(text), &v) == nil {
@@ -201,6 +207,15 @@ func (g *generator) field(at string, f reflect.StructField, m markers) (schema, 
 	return s, nil
 }
 
+const mapType = "x-kubernetes-map-type"
+
+// atomic says whether an object or a map is only ever replaced as a whole.
+func atomic(m markers) bool {
+	s, _ := m.get("structType")
+	p, _ := m.get("mapType")
+	return s == "atomic" || p == "atomic"
+}
+
 // keys says what tells the elements of a list apart.
 func (g *generator) keys(at string, s schema, f reflect.StructField, m markers) {
 	keys := m.all("listMapKey")
@@ -213,6 +228,9 @@ func (g *generator) keys(at string, s schema, f reflect.StructField, m markers) 
 		keys = []string{patch}
 	}
 	set, _ := m.get("listType")
+	if set == "atomic" && len(keys) > 0 {
+		s["x-writ-atomic"] = true // merged by strategic merge patches only
+	}
 	unique, _ := m.get("k8s:unique")
 	switch {
 	case len(keys) > 0:
