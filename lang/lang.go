@@ -45,6 +45,11 @@ type Program struct {
 	Tests bool
 	// Cover asks for Result.Coverage.
 	Cover bool
+	// Expression asks for the value of this expression instead of the
+	// program's: one in the program's language, that sees the program as the
+	// front end says. It is not for Tests, Cover or Explain. Positions in it are
+	// in ExpressionFile.
+	Expression string
 	// Explain asks for Result.Explained: how the parts of the value at these
 	// paths, written as JoinField and JoinIndex do, came to be. It is not for
 	// Tests. No more than MaxExplain are explained.
@@ -77,8 +82,22 @@ type Result struct {
 	Faults []Fault `json:"faults,omitempty"`
 	// Coverage is what was used of the program's files, when asked for.
 	Coverage Coverage `json:"coverage,omitempty"`
+	// Shape is of the value of an Expression.
+	Shape Shape `json:"shape,omitzero"`
 	// Explained is one explanation for each path of Program.Explain.
 	Explained []Explanation `json:"explained,omitempty"`
+}
+
+// ExpressionFile stands for the text of Program.Expression in positions.
+const ExpressionFile = "(expression)"
+
+// Shape tells of a value what data does not.
+type Shape struct {
+	// Type is what kind of value it is, in the words of the language.
+	Type string `json:"type"`
+	// Source is how the language writes a value that is no data, such as a
+	// constraint or a function. It is empty for data.
+	Source string `json:"source,omitempty"`
 }
 
 // Evaluator turns a program into a value. Errors are diag.List with positions

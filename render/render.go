@@ -40,7 +40,7 @@ func Render(ctx context.Context, o Options) (*Bundle, error) {
 	if o.Namespace == "" {
 		o.Namespace = "default"
 	}
-	result, err := evaluate(ctx, o, nil)
+	result, err := evaluate(ctx, o, lang.Program{})
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +76,17 @@ func withListing(o Options, reads []lang.Read) ([]lang.Read, error) {
 
 // Evaluate is the value of a program, in which no documents are looked for.
 func Evaluate(ctx context.Context, o Options) (lang.Value, error) {
-	result, err := evaluate(ctx, o, nil)
+	result, err := Look(ctx, o, "")
 	if err != nil {
 		return lang.Value{}, err
 	}
 	return result.Value, nil
+}
+
+// Look is the value of an expression in the language of a program, and that of
+// the program without one. Its Reads tell when to look again.
+func Look(ctx context.Context, o Options, expression string) (*lang.Result, error) {
+	return evaluate(ctx, o, lang.Program{Expression: expression})
 }
 
 // Explain evaluates a program once more and tells how the parts of its value at
@@ -89,7 +95,7 @@ func Evaluate(ctx context.Context, o Options) (lang.Value, error) {
 func Explain(ctx context.Context, o Options, paths []string) ([]lang.Explanation, error) {
 	var all []lang.Explanation
 	for some := range slices.Chunk(paths, lang.MaxExplain) {
-		result, err := evaluate(ctx, o, some)
+		result, err := evaluate(ctx, o, lang.Program{Explain: some})
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +107,8 @@ func Explain(ctx context.Context, o Options, paths []string) ([]lang.Explanation
 	return all, nil
 }
 
-func evaluate(ctx context.Context, o Options, explain []string) (*lang.Result, error) {
+// evaluate evaluates the program that o names; what is said in p of how stays.
+func evaluate(ctx context.Context, o Options, p lang.Program) (*lang.Result, error) {
 	if o.Entry == "" {
 		o.Entry = "."
 	}
@@ -109,13 +116,7 @@ func evaluate(ctx context.Context, o Options, explain []string) (*lang.Result, e
 	if err != nil {
 		return nil, err
 	}
-	return evaluator(language, o.Evaluators).Eval(ctx, lang.Program{
-		FS:       o.FS,
-		Entry:    o.Entry,
-		Inputs:   o.Inputs,
-		Offers:   o.Offers,
-		Library:  stdlib.FS(),
-		Explain:  explain,
-		Settings: o.Settings,
-	})
+	p.FS, p.Entry, p.Library = o.FS, o.Entry, stdlib.FS()
+	p.Inputs, p.Offers, p.Settings = o.Inputs, o.Offers, o.Settings
+	return evaluator(language, o.Evaluators).Eval(ctx, p)
 }

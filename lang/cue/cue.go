@@ -38,6 +38,10 @@
 // For tests only what they refer to is looked at. A value that fails shows
 // nothing.
 //
+// An Expression sees the fields, definitions and hidden fields of the package, what
+// its files import, and CUE's built-in packages by their names. Parts of the package that it does not refer to may be wrong. Its value may be
+// incomplete: it is then told as CUE.
+//
 // Explanations take a value apart into what it was unified from and follow
 // references, selectors, let clauses, the operands of expressions, and the
 // marked alternatives of disjunctions, through packages and the library. They
@@ -94,9 +98,13 @@ func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, er
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	v := l.newContext().BuildInstance(inst)
+	context := l.newContext()
+	v := context.BuildInstance(inst)
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if p.Expression != "" {
+		return l.expression(context, v, inst)
 	}
 	r, err := l.result(v)
 	if l.meter == nil {

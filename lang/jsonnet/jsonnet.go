@@ -35,6 +35,8 @@
 // that nobody asks for does not count as used. Local variables are not counted,
 // but functions in them are.
 //
+// An Expression sees the value of the program as $. Its value may be a function.
+//
 // Explanations come from a second evaluation, by a tracer that remembers for
 // every value where it comes from: fields and the "+" and "+:" of objects with
 // what they override, locals, arguments, calls, conditions, comprehensions,
@@ -100,6 +102,9 @@ func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, er
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if p.Expression != "" {
+		return e.expression()
 	}
 	r, err := e.result(ctx)
 	if e.meter == nil {

@@ -33,7 +33,7 @@ type reusing struct {
 
 // Eval satisfies lang.Evaluator.
 func (e *reusing) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {
-	if p.Cover || p.Tests || len(p.Explain) > 0 || len(p.Overlay) > 0 {
+	if p.Cover || p.Tests || len(p.Explain) > 0 || len(p.Overlay) > 0 || p.Expression != "" {
 		return Evaluator{}.Eval(ctx, p)
 	}
 	e.mu.Lock()

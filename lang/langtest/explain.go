@@ -35,7 +35,7 @@ func Explain(t *testing.T, e lang.Evaluator, pattern string) {
 // the part.
 func CheckExplained(t *testing.T, e lang.Evaluator, p lang.Program) {
 	t.Helper()
-	p.Tests, p.Cover, p.Explain = false, false, nil
+	p.Tests, p.Cover, p.Explain, p.Expression = false, false, nil, ""
 	plain, err := e.Eval(t.Context(), p)
 	if err != nil {
 		return // there is nothing to explain

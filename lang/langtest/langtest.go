@@ -3,14 +3,14 @@
 //
 // The comment of an archive says "entry: NAME" (else ".") and "input: K=V",
 // one a line; "evaluate: tests" asks for the tests of the entry, "evaluate:
-// cover" for coverage, "explain: PATH" for how a value came to be; other lines
-// tell what the case is about. Files below lib/ are the library
+// cover" for coverage, "explain: PATH" for how a value came to be, "expression:
+// TEXT" for the value of an expression; other lines tell what the case is about. Files below lib/ are the library
 // and files below want/ the outcome: want/json is the value, want/errors what a
 // user is shown, want/positions the position of every value and key, want/reads
 // the names of the files read, want/faults the tests that cannot be evaluated,
 // want/coverage every point and whether it was used, want/explained the steps of
-// each explanation. All but one of json and
-// errors may be missing.
+// each explanation, want/shape what data does not tell of a value. All but one of
+// json and errors may be missing.
 //
 // WRIT_UPDATE=1 writes what came out into the archives; a new want/ file is
 // added empty first.
@@ -69,6 +69,9 @@ func Program(a *txtar.Archive) lang.Program {
 		}
 		if at, ok := strings.CutPrefix(line, "explain: "); ok {
 			p.Explain = append(p.Explain, at)
+		}
+		if text, ok := strings.CutPrefix(line, "expression: "); ok {
+			p.Expression = text
 		}
 		if input, ok := strings.CutPrefix(line, "input: "); ok {
 			k, v, _ := strings.Cut(input, "=")
@@ -168,7 +171,7 @@ func outcome(t *testing.T, e lang.Evaluator, p lang.Program) map[string]string {
 	return map[string]string{
 		"want/json": pretty.String(), "want/positions": positions.String(), "want/reads": reads.String(),
 		"want/faults": faults(result.Faults), "want/coverage": coverage(result.Coverage),
-		"want/explained": explained(result.Explained),
+		"want/explained": explained(result.Explained), "want/shape": result.Shape.Type + "\n" + result.Shape.Source + "\n",
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -30,8 +31,10 @@ const maxRequest = 16 << 20
 // answer to stdout. It returns an error only when it cannot answer. It limits
 // the memory of the whole process. It ends the process when that is exceeded,
 // and when stdin ends, because an evaluator cannot be interrupted: call it only
-// in a process that does nothing else.
+// in a process that does nothing else. It ignores interrupts, which a terminal
+// sends to all processes: who asked decides what they end.
 func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map[string]lang.Evaluator, library fs.FS) error {
+	signal.Ignore(os.Interrupt)
 	// Programs are short and memory is bounded anyway: collect seldom.
 	debug.SetGCPercent(400)
 	requests, broken := make(chan request), make(chan error, 1)
@@ -90,7 +93,7 @@ func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, 
 	defer root.Close()
 	return evaluator.Eval(ctx, lang.Program{
 		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Overlay: r.Overlay, Library: library, Stack: r.Stack, Tests: r.Tests, Cover: r.Cover, Explain: r.Explain,
-		Settings: r.Settings,
+		Settings: r.Settings, Expression: r.Expression,
 	})
 }
 

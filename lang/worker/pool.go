@@ -136,7 +136,7 @@ func (e evaluator) Eval(ctx context.Context, program lang.Program) (*lang.Result
 	r, err := w.ask(limited, request{
 		Language: e.language, Root: p.o.Root, Memory: p.o.Memory, Stack: cmp.Or(program.Stack, p.o.Stack),
 		Entry: program.Entry, Inputs: program.Inputs, Offers: program.Offers, Overlay: program.Overlay, Tests: program.Tests, Cover: program.Cover, Explain: program.Explain,
-		Settings: program.Settings,
+		Settings: program.Settings, Expression: program.Expression,
 	})
 	if err != nil {
 		return nil, p.explain(ctx, limited, w, program.Entry, time.Since(begin), err)

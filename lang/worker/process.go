@@ -35,6 +35,8 @@ type request struct {
 	Cover    bool              `json:"cover,omitempty"`
 	Explain  []string          `json:"explain,omitempty"`
 	Settings lang.Settings     `json:"settings"`
+	// Expression is that of the program, if it has one.
+	Expression string `json:"expression,omitempty"`
 }
 
 // response is the answer: a result, or what is wrong with the program and

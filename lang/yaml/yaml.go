@@ -14,6 +14,8 @@
 // UTF-8, aliases that expand to more than maxAliased nodes, and nesting deeper
 // than lang.MaxDepth.
 //
+// There are no expressions: values are looked at by their paths.
+//
 // Explanations tell the aliases, anchors and merges that a value came through,
 // and the values that a merge would have brought in if the mapping, or an
 // earlier merge, did not have the key.
@@ -51,6 +53,11 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (result *lang.Result,
 	}()
 	if err := refuseInputs(p.Inputs); err != nil {
 		return nil, err
+	}
+	if p.Expression != "" {
+		return nil, diag.List{{
+			Code: "YAML007", Pos: diag.Position{File: lang.ExpressionFile}, Message: "YAML has no expressions", Hint: "name a value by its path, such as [0].metadata.name",
+		}}
 	}
 	reader := lang.NewReader(p)
 	files, err := entryFiles(reader, p.Entry)

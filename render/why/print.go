@@ -44,7 +44,7 @@ func (a *Answer) WriteText(w io.Writer, style Style) error {
 	if path == "" {
 		path = "."
 	}
-	fmt.Fprintf(&b, "%s %s = %s", a.Document, path, mark(style.Strong, shown(string(a.Value))))
+	fmt.Fprintf(&b, "%s = %s", strings.TrimSpace(a.Document+" "+path), mark(style.Strong, shown(string(a.Value))))
 	var in []string
 	for _, part := range []string{a.Unit, a.Environment} {
 		if part != "" {

@@ -56,7 +56,7 @@ type Question struct {
 type Answer struct {
 	// Document is the key of the document, and Path that of the field in it,
 	// without selectors.
-	Document string `json:"document"`
+	Document string `json:"document,omitempty"`
 	Path     string `json:"path"`
 	// Unit and Environment are those of the program, where it has any.
 	Unit        string `json:"unit,omitempty"`
@@ -141,12 +141,28 @@ func (a Asker) explain(ctx context.Context, questions []Question, about []int, a
 		return err
 	}
 	for n, i := range about {
-		answers[i].Gap = explained[n].Gap
-		for _, s := range a.withInputs(explained[n].Steps, t) {
-			answers[i].Steps = append(answers[i].Steps, Step{s, l.at(s.Pos)})
-		}
+		a.fill(answers[i], explained[n], t, l)
 	}
 	return nil
+}
+
+// Value explains the part v at a path of the value of a program, in which no
+// documents are looked for: Document is empty in the answer.
+func (a Asker) Value(ctx context.Context, t render.Target, at string, v lang.Value) (*Answer, error) {
+	explained, err := render.Explain(ctx, t.Options(a.FS, a.Dir, a.Evaluators), []string{at})
+	if err != nil {
+		return nil, err
+	}
+	answer := &Answer{Path: at, Unit: t.Unit, Environment: t.Environment, Value: v.AppendJSON(nil), Steps: []Step{}}
+	a.fill(answer, explained[0], t, newLines(a.FS))
+	return answer, nil
+}
+
+func (a Asker) fill(answer *Answer, e lang.Explanation, t render.Target, l *lines) {
+	answer.Gap = e.Gap
+	for _, s := range a.withInputs(e.Steps, t) {
+		answer.Steps = append(answer.Steps, Step{s, l.at(s.Pos)})
+	}
 }
 
 // withInputs adds after each step of an input who gave it.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -28,18 +29,21 @@ func (a *app) outputFlag(cmd *cobra.Command, output *string) {
 
 // encode prints v in the format asked for.
 func (a *app) encode(format string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false) // it is not for a web page
+	if err := enc.Encode(v); err != nil {
 		return err
 	}
+	b := text.Bytes()
 	if format == "yaml" {
+		var err error
 		if b, err = yaml.JSONToYAML(b); err != nil {
 			return err
 		}
-		_, err = a.out.Write(b)
-		return err
 	}
-	_, err = fmt.Fprintln(a.out, string(b))
+	_, err := a.out.Write(b)
 	return err
 }
 
