@@ -43,11 +43,15 @@ func MarkOf(dir string, r Read) Mark {
 	if err != nil {
 		return Mark{}
 	}
+	return markOf(info, time.Now())
+}
+
+func markOf(info fs.FileInfo, now time.Time) Mark {
 	m := Mark{Size: info.Size(), Modified: info.ModTime().UnixNano()}
 	if info.IsDir() {
 		m.Size = 0 // an empty file and a directory are told apart by the inode
 	}
-	if !m.identify(info) || !m.Before(time.Now()) {
+	if !m.identify(info) || !m.Before(now) {
 		return Mark{}
 	}
 	return m

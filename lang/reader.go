@@ -36,6 +36,7 @@ const (
 type Reader struct {
 	module, library fs.FS
 	overlay         map[string][]byte
+	listings        *Listings
 
 	mu    sync.Mutex
 	files map[string]file
@@ -70,6 +71,10 @@ func NewReader(p Program) *Reader {
 		names:   map[string]names{},
 	}
 }
+
+// Remember has r take from l what a directory holds, as long as nothing in it
+// has changed, and add to it.
+func (r *Reader) Remember(l *Listings) { r.listings = l }
 
 // IsLibrary reports whether a file name is one of Writ's library.
 func IsLibrary(name string) bool { return strings.HasPrefix(name, LibraryPrefix) }
@@ -198,53 +203,9 @@ func (r *Reader) ReadNames(dir, ext string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := readNames(fsys, inner, ext)
+	found, err := r.listings.read(fsys, inner, ext)
 	r.names[key] = names{found, outside(err)}
 	return found, outside(err)
-}
-
-// maxNames bounds a directory.
-const maxNames = 1_000_000
-
-// readNames asks for names only: to ask what each of them is would cost a call
-// of the system for every one.
-func readNames(fsys fs.FS, dir, ext string) ([]string, error) {
-	d, err := fsys.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	var all []string
-	if f, ok := d.(interface {
-		Readdirnames(n int) ([]string, error)
-	}); ok {
-		if all, err = f.Readdirnames(maxNames); errors.Is(err, io.EOF) {
-			err = nil
-		}
-	} else {
-		var entries []fs.DirEntry
-		entries, err = fs.ReadDir(fsys, dir)
-		for _, e := range entries {
-			all = append(all, e.Name())
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	found := []string{}
-	for _, name := range all {
-		if !strings.HasSuffix(name, ext) {
-			continue
-		}
-		// A link counts as a file wherever it leads: what a directory lists
-		// depends on nothing outside of it.
-		if info, err := fs.Lstat(fsys, path.Join(dir, name)); err == nil && info.IsDir() {
-			continue
-		}
-		found = append(found, name)
-	}
-	slices.Sort(found)
-	return found, nil
 }
 
 // Stat describes a file or directory. It does not count as reading: whoever

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
@@ -71,20 +74,24 @@ func (p *problems) reservedKeys(at string, now, was map[string]string) {
 // reservedTemplate treats the template's labels like the object's own: they
 // become those of the pods.
 func (p *problems) reservedTemplate(new, old object.Object) {
-	labels := func(o object.Object, field string) map[string]string {
-		out := map[string]string{}
-		if o.IsZero() {
-			return out
-		}
-		m := tree(o.Tree()).sub("spec").sub("template").sub("metadata").sub(field)
-		for key, v := range m {
-			out[key], _ = v.(string)
-		}
-		return out
+	now, was := p.templateOf(new), p.templateOf(old)
+	p.reservedKeys(".spec.template.metadata.labels", now.Labels, was.Labels)
+	p.reservedKeys(".spec.template.metadata.annotations", now.Annotations, was.Annotations)
+}
+
+func (p *problems) templateOf(o object.Object) (m metav1.ObjectMeta) {
+	if o.IsZero() {
+		return m
 	}
-	for _, field := range []string{"labels", "annotations"} {
-		p.reservedKeys(".spec.template.metadata."+field, labels(new, field), labels(old, field))
+	switch o.Kind() {
+	case api.Deployment.Kind:
+		decode(p, o, func(d *appsv1.Deployment) { m = d.Spec.Template.ObjectMeta })
+	case api.ReplicaSet.Kind:
+		decode(p, o, func(r *appsv1.ReplicaSet) { m = r.Spec.Template.ObjectMeta })
+	case api.Job.Kind:
+		decode(p, o, func(j *batchv1.Job) { m = j.Spec.Template.ObjectMeta })
 	}
+	return m
 }
 
 // controllerReference refuses a controller that was not there: a pod acts for

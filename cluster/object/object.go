@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -163,7 +162,17 @@ func FromTree(tree map[string]any) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	return Parse(b)
+	head := map[string]any{}
+	for _, name := range []string{"apiVersion", "kind", "metadata"} {
+		if v, ok := tree[name]; ok {
+			head[name] = v
+		}
+	}
+	top, err := Marshal(head)
+	if err != nil {
+		return Object{}, err
+	}
+	return ParseHead(b, top)
 }
 
 // IsZero reports whether o is "no object".
@@ -269,29 +278,3 @@ func (o Object) Decoded() any {
 // SetDecoded keeps a typed form beside the document; it must never be changed
 // afterwards. Only cluster/api calls it.
 func (o Object) SetDecoded(v any) { o.d.decoded.Store(&v) }
-
-// Unmarshal decodes one JSON value with exact numbers (json.Number) and
-// refuses anything after it.
-func Unmarshal(b []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("unexpected data after the JSON value")
-	}
-	return v, nil
-}
-
-// Marshal encodes v compactly with sorted keys and without HTML escaping.
-func Marshal(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	e := json.NewEncoder(&buf)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}

@@ -56,6 +56,7 @@ type kept struct {
 	// files are by name, apart for each package.
 	files    map[packageKey]map[string]keptFile
 	packages map[packageKey]*build.Instance
+	listings lang.Listings
 }
 
 // packageKey is a package as one module sees it.

@@ -54,6 +54,9 @@ func newLoader(p lang.Program, k *kept) *loader {
 		imported: map[string]*build.Instance{},
 		kept:     k,
 	}
+	if k != nil {
+		l.reader.Remember(&k.listings)
+	}
 	if p.Cover {
 		l.meter = newMeter()
 	}
