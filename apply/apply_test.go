@@ -27,9 +27,10 @@ import (
 
 // world is a registry over a real store; user is who applies.
 type world struct {
-	t      testing.TB
-	user   api.Client
-	system api.Client
+	t        testing.TB
+	registry *registry.Registry
+	user     api.Client
+	system   api.Client
 }
 
 func newWorld(t testing.TB) *world {
@@ -39,7 +40,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, user: r.As(registry.User{Name: "alice"}), system: r.As(registry.System)}
+	w := &world{t: t, registry: r, user: r.As(registry.User{Name: "alice"}), system: r.As(registry.System)}
 	w.create(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"default"}}`)
 	return w
 }
@@ -98,7 +99,7 @@ func (w *world) plan(b *render.Bundle) *apply.Plan {
 func (w *world) apply(b *render.Bundle) *apply.Plan {
 	w.t.Helper()
 	p := w.plan(b)
-	if _, err := apply.Apply(w.t.Context(), w.user, p, b); err != nil {
+	if _, err := apply.Apply(w.t.Context(), w.user, p, apply.CommitOptions{Bundle: b}); err != nil {
 		w.t.Fatalf("apply: %v", err)
 	}
 	return p
@@ -211,7 +212,7 @@ func TestUpdateKeepsWhatOthersSet(t *testing.T) {
 	if image.Old != "web:1" || image.New != "web:2" || image.Pos.Line != 1 || image.Pos.Column < 2 {
 		t.Errorf("image change is %+v", image)
 	}
-	if _, err := apply.Apply(t.Context(), w.user, p, next); err != nil {
+	if _, err := apply.Apply(t.Context(), w.user, p, apply.CommitOptions{Bundle: next}); err != nil {
 		t.Fatal(err)
 	}
 	tree := w.get(k).Tree()
@@ -286,7 +287,7 @@ func TestStalePlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = apply.Apply(t.Context(), w.user, p, b)
+			_, err = apply.Apply(t.Context(), w.user, p, apply.CommitOptions{Bundle: b})
 			var stale *apply.StaleError
 			if !errors.As(err, &stale) {
 				t.Fatalf("error is %v, want a StaleError", err)
@@ -324,7 +325,7 @@ func TestStatusIsNoDrift(t *testing.T) {
 	w.change(w.system, k, func(tree map[string]any) {
 		tree["metadata"].(map[string]any)["annotations"] = map[string]any{"deployment.kubernetes.io/revision": "1"}
 	})
-	if _, err := apply.Apply(t.Context(), w.user, p, b); err != nil {
+	if _, err := apply.Apply(t.Context(), w.user, p, apply.CommitOptions{Bundle: b}); err != nil {
 		t.Fatal(err)
 	}
 	live := w.get(k)
@@ -346,7 +347,7 @@ func TestReplaceImmutable(t *testing.T) {
 	if p.Objects[0].Action != apply.Replace || !strings.Contains(p.Objects[0].Why, "selector") {
 		t.Fatalf("plan is %+v", p.Objects[0])
 	}
-	if _, err := apply.Apply(t.Context(), w.user, p, b); err != nil {
+	if _, err := apply.Apply(t.Context(), w.user, p, apply.CommitOptions{Bundle: b}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.get(k).Meta().UID; got == uid {
@@ -382,10 +383,10 @@ func TestSecretsStaySecret(t *testing.T) {
 	if err := json.Unmarshal(encoded, &read); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := apply.Apply(t.Context(), w.user, &read, nil); err == nil || !strings.Contains(err.Error(), "does not hold the values") {
+	if _, err := apply.Apply(t.Context(), w.user, &read, apply.CommitOptions{}); err == nil || !strings.Contains(err.Error(), "does not hold the values") {
 		t.Errorf("applying a sealed plan by itself: %v", err)
 	}
-	if _, err := apply.Apply(t.Context(), w.user, &read, b); err != nil {
+	if _, err := apply.Apply(t.Context(), w.user, &read, apply.CommitOptions{Bundle: b}); err != nil {
 		t.Fatalf("applying a sealed plan with its bundle: %v", err)
 	}
 	live := w.get(api.Secret.Key("default", "creds"))
@@ -438,9 +439,54 @@ func TestOwnershipBetweenReleases(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	w.create(configMap("found", "other", "1"))
-	p := w.plan(bundle(t, configMap("a", "k", "1"), configMap("found", "k", "1")))
+	both := bundle(t, configMap("a", "k", "1"), configMap("found", "k", "1"))
+	_, err = apply.Compute(t.Context(), w.user, both, apply.Options{Release: "app"})
+	if err == nil || !strings.Contains(err.Error(), "ConfigMap default/found: exists already, and is not of this release") {
+		t.Errorf("error is %v", err)
+	}
+	p, err := apply.Compute(t.Context(), w.user, both, apply.Options{Release: "app", Adopt: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if o := p.Objects[1]; o.Action != apply.Update || !strings.Contains(o.Why, "takes it over") {
 		t.Errorf("adoption is planned as %+v", o)
+	}
+}
+
+// TestHandOver moves an object from one release to another: it is never
+// deleted, and fields that only the old release wrote go.
+func TestHandOver(t *testing.T) {
+	w := newWorld(t)
+	labelled := strings.Replace(configMap("a", "k", "1"), `"name"`, `"labels":{"old":"yes"},"name"`, 1)
+	w.apply(bundle(t, labelled, configMap("b", "k", "1")))
+	k := api.ConfigMap.Key("default", "a")
+	uid := w.get(k).Meta().UID
+	b := bundle(t, configMap("a", "k", "2"))
+	p, err := apply.Compute(t.Context(), w.user, b, apply.Options{Release: "new", Adopt: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := p.Objects[0]; o.Action != apply.Update || o.From != "default/app" || len(p.Others) != 1 {
+		t.Fatalf("planned as %+v", o)
+	}
+	var out bytes.Buffer
+	if err := p.Print(&out, false); err != nil || !strings.Contains(out.String(), "taken over from release default/app") {
+		t.Errorf("printed (%v):\n%s", err, &out)
+	}
+	if _, err := apply.Apply(t.Context(), w.user, p, apply.CommitOptions{Bundle: b}); err != nil {
+		t.Fatal(err)
+	}
+	live := w.get(k)
+	if live.Meta().UID != uid || live.Meta().Labels["old"] != "" {
+		t.Errorf("object is %s", live.JSON())
+	}
+	// The old release, without the object, has nothing to delete.
+	old := w.plan(bundle(t, configMap("b", "k", "1")))
+	if !old.Empty() || len(old.Objects) != 1 {
+		t.Errorf("the old release plans %v", actions(old))
+	}
+	if _, err := apply.Compute(t.Context(), w.user, bundle(t, labelled), apply.Options{Release: "app"}); err == nil || !strings.Contains(err.Error(), "belongs to release default/new") {
+		t.Errorf("error is %v", err)
 	}
 }
 
@@ -496,7 +542,7 @@ func TestPlanIsAValue(t *testing.T) {
 	if d := cmp.Diff(string(encoded), string(again)); d != "" {
 		t.Errorf("plan read back differs:\n%s", d)
 	}
-	res, err := apply.Apply(t.Context(), w.user, &read, nil)
+	res, err := apply.Apply(t.Context(), w.user, &read, apply.CommitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -537,9 +583,26 @@ func TestCascade(t *testing.T) {
 			got[o.Key.Kind] = append(got[o.Key.Kind], k.Kind+"/"+k.Name)
 		}
 	}
-	want := map[string][]string{"Deployment": {"ReplicaSet/web-1", "Pod/web-1-x"}, "Namespace": {"Secret/stranger"}}
+	want := map[string][]string{"Deployment": {"ReplicaSet/web-1", "Pod/web-1-x"}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("cascades (-want +got):\n%s", d)
+	}
+	// The namespace holds what somebody else made, and is kept; it goes when it
+	// is empty.
+	if got := actions(p)["Namespace/data"]; got != apply.Keep {
+		t.Errorf("the namespace is to %s", got)
+	}
+	rest := bundle(t, configMap("keep", "k", "1"))
+	w.apply(rest)
+	w.get(api.Namespace.Key("", "data"))
+	if p := w.plan(rest); !p.Empty() || p.Record != nil {
+		t.Errorf("next plan: %v, record %v", actions(p), p.Record != nil)
+	}
+	if err := w.system.Delete(t.Context(), api.Secret.Key("data", "stranger"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := actions(w.plan(rest))["Namespace/data"]; got != apply.Delete {
+		t.Errorf("the empty namespace is to %s", got)
 	}
 }
 
@@ -631,11 +694,12 @@ func FuzzPlan(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		_, _, _ = apply.Decode(text)
 		var p apply.Plan
 		if json.Unmarshal(text, &p) != nil || len(p.Objects) > 100 {
 			t.Skip()
 		}
 		_ = p.Print(io.Discard, true)
-		_, _ = apply.Apply(t.Context(), w.user, &p, nil)
+		_, _ = apply.Apply(t.Context(), w.user, &p, apply.CommitOptions{})
 	})
 }

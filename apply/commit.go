@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,76 +18,117 @@ import (
 	"github.com/writ-dev/writ/render"
 )
 
+// CommitOptions refine Apply.
+type CommitOptions struct {
+	// Bundle is what the plan was made of. A plan that was read from a file
+	// needs it when it holds Secrets.
+	Bundle *render.Bundle
+	// AllowDeletes is how many objects may be deleted. Where it is 0, a plan is
+	// refused that deletes everything, or more than half of many; where it is
+	// negative, none is.
+	AllowDeletes int
+	// KeepRevisions is how many applications are remembered; 10 when 0.
+	KeepRevisions int
+	// Patience is how long a lost server is waited for to learn what became of
+	// a commit; 30 seconds when 0.
+	Patience time.Duration
+}
+
 // Result is a committed plan. Objects are those that the plan created or
 // changed, as committed.
 type Result struct {
+	// Revision is the cluster's, Release the release's.
 	Revision uint64
+	Release  int64
 	Objects  []object.Object
 }
 
-// StaleError means that the cluster is no longer what the plan was computed
-// against. Nothing was written.
-type StaleError struct {
-	Moved []Moved
-}
-
-// Moved is one object that is not as it was.
-type Moved struct {
-	Key object.Key
-	// What says what happened: "was deleted", "was changed".
-	What    string
-	Changes []diff.Change
-}
-
-// Error names what moved.
-func (e *StaleError) Error() string { return e.diagnostics().Error() }
-
-// Unwrap gives the error as diagnostics, one for each object.
-func (e *StaleError) Unwrap() error { return e.diagnostics() }
-
-func (e *StaleError) diagnostics() diag.List {
-	var list diag.List
-	for _, m := range e.Moved {
-		d := diag.Diagnostic{
-			Code: "STALE", Object: m.Key.String(),
-			Message: m.What + " since the plan was made; nothing was applied", Hint: "plan again",
-		}
-		for _, c := range m.Changes {
-			d.Notes = append(d.Notes, diag.Note{Text: fmt.Sprintf("%s: %s", c.Path, changeText(c))})
-		}
-		list = append(list, d)
-	}
-	return list
-}
-
 // Apply commits p as one transaction. A StaleError means that the cluster has
-// moved since and nothing was written. A plan that was read from a file needs
-// its bundle again when it holds Secrets; otherwise b may be nil.
-func Apply(ctx context.Context, c api.Client, p *Plan, b *render.Bundle) (*Result, error) {
-	if b != nil && b.Digest != p.Digest {
+// moved since and nothing was written.
+func Apply(ctx context.Context, c api.Client, p *Plan, o CommitOptions) (*Result, error) {
+	if b := o.Bundle; b != nil && b.Digest != p.Digest {
 		return nil, diag.List{{Code: "STALE", Message: fmt.Sprintf("the plan is for bundle %s, but the bundle is %s", p.Digest, b.Digest), Hint: "plan again"}}
 	}
+	if err := p.refused(); err != nil {
+		return nil, err
+	}
+	if err := p.guard(o.AllowDeletes); err != nil {
+		return nil, err
+	}
+	if err := p.belongs(ctx, c); err != nil {
+		return nil, err
+	}
+	transaction := rand.Text()
 	var cm *commit
 	var last error
 	for range attempts {
-		cm = &commit{client: c, plan: p, bundle: b}
-		if err := cm.prepare(ctx); err != nil {
+		var err error
+		if cm, err = prepare(ctx, c, p, o, transaction); err != nil {
 			return nil, err
 		}
 		if len(cm.ops) == 0 {
 			return &Result{Revision: p.Revision}, nil
 		}
-		res, err := c.Transact(ctx, api.Transaction{Operations: cm.ops})
-		if err == nil {
-			return cm.done(ctx, res)
+		if err := cm.prove(ctx); err != nil {
+			return nil, err
 		}
-		if !overtaken(err) {
+		res, err := c.Transact(ctx, api.Transaction{Operations: cm.ops})
+		switch {
+		case err == nil:
+			return cm.done(res)
+		case lost(err):
+			return cm.findOut(ctx, err)
+		case !overtaken(err):
 			return nil, refusal(err, cm.items)
 		}
 		// Somebody was faster: look again at what they did.
 		last = err
 	}
 	return nil, refusal(last, cm.items)
+}
+
+// prepare reads the cluster and makes the operations. What has moved is read
+// twice: a commit between the reads would show in one part only, and then it
+// could not be told whose it was.
+func prepare(ctx context.Context, c api.Client, p *Plan, o CommitOptions, transaction string) (cm *commit, err error) {
+	for range 2 {
+		cm = &commit{client: c, live: newReader(c), plan: p, options: o, transaction: transaction}
+		var stale *StaleError
+		if err = cm.prepare(ctx); !errors.As(err, &stale) {
+			break
+		}
+	}
+	return cm, err
+}
+
+// belongs refuses a plan that was made for another cluster.
+func (p *Plan) belongs(ctx context.Context, c api.Client) error {
+	if p.Cluster == "" {
+		return nil
+	}
+	id, err := clusterID(ctx, c)
+	if err != nil || id == "" || id == p.Cluster {
+		return err
+	}
+	return diag.List{{Code: "FOREIGN", Message: fmt.Sprintf("the plan was made for another cluster: for %s, and this is %s", p.Cluster, id), Hint: "choose the cluster with --kubeconfig, or plan again"}}
+}
+
+// manyDeletes is how many deletions are many.
+const manyDeletes = 10
+
+// guard refuses to delete most of a release by mistake.
+func (p *Plan) guard(allowed int) error {
+	deletes, all := p.Count(Delete), len(p.Keys()) == 0
+	switch {
+	case allowed < 0 || deletes == 0 || deletes <= allowed:
+		return nil
+	case allowed == 0 && !all && (deletes <= manyDeletes || 2*deletes <= p.Held):
+		return nil
+	}
+	return diag.List{{
+		Code: "DELETES", Message: fmt.Sprintf("the plan deletes %d of the %d objects of release %s/%s; nothing was applied", deletes, p.Held, p.Namespace, p.Release),
+		Hint: fmt.Sprintf("if that is meant, apply with --allow-deletes %d", deletes),
+	}}
 }
 
 // overtaken reports whether a precondition failed at commit.
@@ -96,23 +138,44 @@ func overtaken(err error) bool {
 
 // commit is one attempt to commit a plan.
 type commit struct {
-	client api.Client
-	plan   *Plan
-	bundle *render.Bundle
-	ops    []api.Operation
+	client      api.Client
+	live        *reader
+	plan        *Plan
+	options     CommitOptions
+	transaction string
+	release     *release
+	ops         []api.Operation
 	// items has, for every operation, what it belongs to.
 	items []*item
 	moved []Moved
+	proof []*item
 }
 
 // prepare compares the cluster with the plan and makes the operations.
 func (cm *commit) prepare(ctx context.Context) error {
+	var err error
+	if cm.release, err = readRelease(ctx, cm.client, Options{Release: cm.plan.Release, Namespace: cm.plan.Namespace}); err != nil {
+		return err
+	}
+	var keys []object.Key
 	for _, o := range cm.plan.Objects {
-		if err := cm.object(ctx, o); err != nil {
+		keys = append(keys, o.Key)
+	}
+	if err := cm.live.expect(ctx, keys); err != nil {
+		return err
+	}
+	docs := map[object.Key]render.Document{}
+	if cm.options.Bundle != nil {
+		for _, d := range cm.options.Bundle.Documents {
+			docs[d.Object.Key()] = d
+		}
+	}
+	for _, o := range cm.plan.Objects {
+		if err := cm.object(ctx, o, docs[o.Key]); err != nil {
 			return err
 		}
 	}
-	if err := cm.record(ctx); err != nil {
+	if err := cm.records(ctx); err != nil {
 		return err
 	}
 	if len(cm.moved) > 0 {
@@ -124,7 +187,7 @@ func (cm *commit) prepare(ctx context.Context) error {
 // object checks one object and adds its operations, with the live object's
 // present version as precondition: a moved version is fine as long as nothing
 // but the status moved.
-func (cm *commit) object(ctx context.Context, o ObjectPlan) error {
+func (cm *commit) object(ctx context.Context, o ObjectPlan, doc render.Document) error {
 	kind, ok := api.Lookup(o.Key.Group, o.Key.Kind)
 	if !ok {
 		return fmt.Errorf("read plan: the kind of %s is not served", o.Key)
@@ -132,20 +195,20 @@ func (cm *commit) object(ctx context.Context, o ObjectPlan) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	live, err := get(ctx, cm.client, o.Key)
+	live, err := cm.live.get(ctx, o.Key)
 	if err != nil {
 		return err
 	}
 	switch {
 	case o.Base == nil && live.IsZero():
 	case o.Base == nil:
-		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was created"})
+		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was created", By: cm.release.author(live, "")})
 		return nil
 	case live.IsZero():
 		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was deleted"})
 		return nil
 	case live.Meta().UID != o.Base.UID:
-		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was deleted and created anew"})
+		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was deleted and created anew", By: cm.release.author(live, "")})
 		return nil
 	default:
 		if drifted, err := cm.drift(kind, &o, live); drifted || err != nil {
@@ -153,16 +216,12 @@ func (cm *commit) object(ctx context.Context, o ObjectPlan) error {
 		}
 	}
 	if o.Sealed {
-		if o.Object, err = cm.unseal(ctx, kind, o, live); err != nil {
+		if o.Object, err = cm.unseal(kind, o, live, doc); err != nil {
 			return err
 		}
 	}
-	it := &item{ObjectPlan: o, kind: kind, live: live}
-	if cm.bundle != nil {
-		if d, ok := cm.bundle.Find(o.Key); ok {
-			it.origin = d.Origin
-		}
-	}
+	it := &item{ObjectPlan: o, kind: kind, live: live, origin: doc.Origin}
+	cm.proof = append(cm.proof, it)
 	for _, op := range o.operations() {
 		cm.ops, cm.items = append(cm.ops, op), append(cm.items, it)
 	}
@@ -175,8 +234,9 @@ func (cm *commit) drift(kind api.Kind, o *ObjectPlan, live object.Object) (bool,
 	if live.Meta().ResourceVersion == o.Base.ResourceVersion {
 		return false, nil
 	}
+	by := func(path string) string { return cm.release.author(live, path) }
 	if isSecret(o.Key) {
-		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was changed"})
+		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was changed", By: by(".data")})
 		return true, nil
 	}
 	if live.Meta().DeletionTimestamp != "" {
@@ -186,7 +246,7 @@ func (cm *commit) drift(kind api.Kind, o *ObjectPlan, live object.Object) (bool,
 	base, _ := splitMarks(own(kind, o.Base.Object.Tree()))
 	now, marks := splitMarks(own(kind, live.Tree()))
 	if changes := diff.Compare(kind, base, now); len(changes) > 0 {
-		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was changed", Changes: changes})
+		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was changed", Deltas: deltas(kind, o, changes, by)})
 		return true, nil
 	}
 	o.Base = &Base{UID: o.Base.UID, ResourceVersion: live.Meta().ResourceVersion, Object: o.Base.Object}
@@ -232,83 +292,51 @@ func withAnnotations(tree, values map[string]any) (object.Object, error) {
 }
 
 // unseal makes a Secret to send from the bundle again.
-func (cm *commit) unseal(ctx context.Context, kind api.Kind, o ObjectPlan, live object.Object) (object.Object, error) {
-	k := o.Key
-	if cm.bundle == nil {
+func (cm *commit) unseal(kind api.Kind, o ObjectPlan, live object.Object, doc render.Document) (object.Object, error) {
+	if cm.options.Bundle == nil {
 		return object.Object{}, diag.List{{
-			Code: "SEALED", Object: k.String(),
+			Code: "SEALED", Object: o.Key.String(),
 			Message: "the plan does not hold the values of Secrets, so it cannot be applied by itself",
 			Hint:    "give the directory it was made from as well",
 		}}
 	}
-	d, ok := cm.bundle.Find(k)
-	if !ok {
-		return object.Object{}, errors.New("apply: the bundle lacks " + k.String())
+	if doc.Object.IsZero() {
+		return object.Object{}, errors.New("apply: the bundle lacks " + o.Key.String())
 	}
-	r, err := readRelease(ctx, cm.client, Options{Release: cm.plan.Release, Namespace: cm.plan.Namespace})
-	if err != nil {
-		return object.Object{}, err
+	previous := cm.release.previous[o.Key]
+	if h := cm.release.others[o.Key]; h != nil {
+		previous = h.document(o.Key)
 	}
 	if o.Action == Replace {
 		live = object.Object{}
 	}
-	return desired(kind, r.previous[k], d.Object, live)
-}
-
-// record checks the Release object and adds its operation.
-func (cm *commit) record(ctx context.Context) error {
-	rec := cm.plan.Record
-	if rec == nil {
-		return nil
-	}
-	k := api.ReleaseKind.Key(cm.plan.Namespace, cm.plan.Release)
-	if rec.Object.IsZero() || rec.Object.Key() != k {
-		return fmt.Errorf("read plan: the record is not of %s", k)
-	}
-	live, err := get(ctx, cm.client, k)
-	if err != nil {
-		return err
-	}
-	op := api.Operation{Action: api.ActionCreate}
-	if rec.UID != "" {
-		op = api.Operation{Action: api.ActionUpdate, UID: rec.UID, ResourceVersion: rec.ResourceVersion}
-	}
-	uid, version := "", ""
-	if !live.IsZero() {
-		uid, version = live.Meta().UID, live.Meta().ResourceVersion
-	}
-	if uid != rec.UID || version != rec.ResourceVersion {
-		cm.moved = append(cm.moved, Moved{Key: k, What: "was applied again"})
-		return nil
-	}
-	if op.Object, err = rec.stamped(metav1.NewTime(time.Now().UTC().Truncate(time.Second))); err != nil {
-		return err
-	}
-	it := &item{kind: api.ReleaseKind}
-	it.Key, it.Object = k, op.Object
-	cm.ops, cm.items = append(cm.ops, op), append(cm.items, it)
-	return nil
+	return desired(kind, previous, doc.Object, live)
 }
 
 // done takes the result of a committed transaction.
-func (cm *commit) done(ctx context.Context, res *api.TransactionResult) (*Result, error) {
+func (cm *commit) done(res *api.TransactionResult) (*Result, error) {
 	if len(res.Objects) != len(cm.items) {
 		return nil, fmt.Errorf("apply: committed at revision %d, but the server answered %d operations with %d objects", res.Revision, len(cm.items), len(res.Objects))
 	}
 	out := &Result{Revision: res.Revision}
-	var written object.Object
 	for i, o := range res.Objects {
-		switch {
-		case cm.items[i].Key.Kind == api.ReleaseKind.Kind && cm.items[i].Key.Group == api.Group:
-			written = o
-		case cm.items[i].Action != Delete && !isDeletion(cm.items, i):
+		switch it := cm.items[i]; {
+		case it.kind.GVK() == api.ReleaseKind.GVK() && o.Name() == cm.plan.Release && o.Namespace() == cm.plan.Namespace:
+			r, err := api.Decode[api.Release](o)
+			if err != nil {
+				return nil, err
+			}
+			out.Release = r.Spec.Revision
+		case isRecord(it.kind):
+		case it.Action != Delete && !isDeletion(cm.items, i):
 			out.Objects = append(out.Objects, o)
 		}
 	}
-	if !written.IsZero() {
-		// The transaction is committed whatever happens here, and the next
-		// application completes the inventory when this cannot.
-		_, _ = fillUIDs(ctx, cm.client, written, out.Objects)
-	}
 	return out, nil
 }
+
+func isRecord(k api.Kind) bool {
+	return k.GVK() == api.ReleaseKind.GVK() || k.GVK() == api.RevisionKind.GVK()
+}
+
+func timestamp() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -20,8 +22,21 @@ type Options struct {
 	Release string
 	// Namespace is where the Release object lives; empty means "default".
 	Namespace string
-	// By names who applies, for the record.
-	By string
+	// By names who applies, and Source where the documents come from, for the
+	// record.
+	By, Source string
+	// Rollback is the revision that the bundle was, when it is brought back.
+	Rollback int64
+	// Adopt takes over objects that exist already, be they nobody's or another
+	// release's. Without it they are refused.
+	Adopt bool
+	// ForceFields are paths of fields to set although another program has set
+	// them otherwise; "all" is every field. Without it they are conflicts.
+	ForceFields []string
+	// Orphan lets go of what the bundle no longer has instead of deleting it.
+	Orphan bool
+	// Defaulted lists every default among the drift, instead of counting them.
+	Defaulted bool
 }
 
 // Compute plans the application of b. It writes nothing: what the server would
@@ -55,7 +70,13 @@ func compute(ctx context.Context, c api.Client, b *render.Bundle, o Options) (*P
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{client: c, bundle: b, options: o, release: r, sealer: newSealer()}
+	p := &planner{client: c, live: newReader(c), bundle: b, options: o, release: r, sealer: newSealer(), others: map[object.Key]*handover{}}
+	if p.cluster, err = clusterID(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := p.live.expect(ctx, p.keys()); err != nil {
+		return nil, err
+	}
 	if err := p.documents(ctx); err != nil {
 		return nil, err
 	}
@@ -71,6 +92,7 @@ func compute(ctx context.Context, c api.Client, b *render.Bundle, o Options) (*P
 // planner is one computation of a plan.
 type planner struct {
 	client   api.Client
+	live     *reader
 	bundle   *render.Bundle
 	options  Options
 	release  *release
@@ -78,6 +100,12 @@ type planner struct {
 	items    []*item
 	warnings []string
 	revision uint64
+	cluster  string
+	// others are the releases that objects are taken over from.
+	others    map[object.Key]*handover
+	conflicts []Conflict
+	drift     []Drift
+	defaulted int
 }
 
 // item is one object on its way into a plan.
@@ -87,8 +115,22 @@ type item struct {
 	origin render.Origin
 	doc    object.Object
 	live   object.Object
+	// previous is the document as applied before, if it was.
+	previous map[string]any
 	// result is what the object becomes; zero when deleted.
 	result object.Object
+}
+
+// keys are all objects that the plan is about.
+func (p *planner) keys() []object.Key {
+	var keys []object.Key
+	for _, d := range p.bundle.Documents {
+		keys = append(keys, d.Object.Key())
+	}
+	for _, i := range p.release.spec.Inventory {
+		keys = append(keys, itemKey(i))
+	}
+	return keys
 }
 
 // documents plans every document of the bundle.
@@ -98,35 +140,43 @@ func (p *planner) documents(ctx context.Context) error {
 		k := d.Object.Key()
 		it := &item{origin: d.Origin, doc: d.Object}
 		it.Key, it.Pos = k, d.Origin.Pos
+		refuse := func(code, message, hint string) {
+			errs = append(errs, diag.Diagnostic{Code: code, Pos: d.Origin.Pos, Object: k.String(), Message: message, Hint: hint})
+		}
 		kind, ok := api.Lookup(k.Group, k.Kind)
 		if !ok || kind.APIVersion() != d.Object.APIVersion() {
-			errs = append(errs, diag.Diagnostic{
-				Code: "APPLY001", Pos: d.Origin.Pos, Object: k.String(),
-				Message: fmt.Sprintf("kind %s of %s is not served by this cluster", k.Kind, d.Object.APIVersion()),
-			})
+			refuse("APPLY001", fmt.Sprintf("kind %s of %s is not served by this cluster", k.Kind, d.Object.APIVersion()), "")
 			continue
 		}
 		it.kind = kind
-		if other, ok := p.release.others[k]; ok {
-			errs = append(errs, diag.Diagnostic{
-				Code: "APPLY002", Pos: d.Origin.Pos, Object: k.String(),
-				Message: "belongs to release " + other,
-				Hint:    "remove it from one of the two releases",
-			})
+		holder := p.release.others[k]
+		if holder != nil && !p.options.Adopt {
+			refuse("APPLY002", "belongs to release "+holder.name(), "remove it from one of the two releases; --adopt takes it over from the other")
 			continue
 		}
-		live, err := get(ctx, p.client, k)
+		live, err := p.live.get(ctx, k)
 		if err != nil {
 			return err
 		}
 		if !live.IsZero() && live.Meta().DeletionTimestamp != "" {
-			errs = append(errs, diag.Diagnostic{
-				Code: "APPLY003", Pos: d.Origin.Pos, Object: k.String(),
-				Message: "is being deleted", Hint: "plan again when it is gone",
-			})
+			refuse("APPLY003", "is being deleted", "plan again when it is gone")
 			continue
 		}
-		it.live = live
+		if live.IsZero() && d.Object.Kind() == secretKind && blank(d.Object) && p.options.Rollback > 0 {
+			refuse("APPLY005", "cannot be brought back: a release does not keep the values of Secrets", "apply the sources that it was rendered from")
+			continue
+		}
+		it.live, it.previous = live, p.release.previous[k]
+		if !live.IsZero() && !p.release.holds(live) {
+			if !p.options.Adopt {
+				refuse("APPLY004", "exists already, and is not of this release"+madeBy(live), "--adopt takes it over; else give it another name, or delete it")
+				continue
+			}
+			if it.Why = "exists already; the release takes it over"; holder != nil {
+				it.Why, it.From, it.previous = "taken over from release "+holder.name(), holder.name(), holder.document(k)
+				p.others[holder.object.Key()] = holder
+			}
+		}
 		if err := p.decide(it); err != nil {
 			return err
 		}
@@ -135,10 +185,32 @@ func (p *planner) documents(ctx context.Context) error {
 	return errs.Err()
 }
 
+// madeBy says by whom an object was made, as far as it tells.
+func madeBy(o object.Object) string {
+	owners := diff.OwnersOf(o)
+	var first diff.Owner
+	for _, owner := range owners {
+		if first.Manager == "" || owner.Time.Before(first.Time) {
+			first = owner
+		}
+	}
+	if first.Manager == "" {
+		return ""
+	}
+	return "; " + ownerText(first) + " made it"
+}
+
 // decide finds out whether a document needs a change, before the server is
 // asked what the change comes to.
 func (p *planner) decide(it *item) error {
-	sent, err := desired(it.kind, p.release.previous[it.Key], it.doc, it.live)
+	doc := it.doc
+	if p.options.Rollback > 0 && doc.Kind() == secretKind && !it.live.IsZero() {
+		var err error
+		if doc, err = p.keepValues(doc, it.live); err != nil {
+			return err
+		}
+	}
+	sent, err := desired(it.kind, it.previous, doc, it.live)
 	if err != nil {
 		return err
 	}
@@ -150,89 +222,13 @@ func (p *planner) decide(it *item) error {
 	if it.Base, err = p.base(it.live); err != nil {
 		return err
 	}
+	p.findDrift(it)
 	if diff.Equal(it.kind, own(it.kind, it.live.Tree()), own(it.kind, sent.Tree())) {
 		it.Action, it.result = Unchanged, it.live
 		return nil
 	}
 	it.Action = Update
-	if p.release.uid(it.Key) == "" && !slices.ContainsFunc(p.release.spec.Inventory, func(i api.InventoryItem) bool { return itemKey(i) == it.Key }) {
-		it.Why = "exists already; the release takes it over"
-	}
 	return nil
-}
-
-// desired is the object to send: the document, merged into the live object
-// when there is one.
-func desired(k api.Kind, prev map[string]any, doc, live object.Object) (object.Object, error) {
-	next := own(k, doc.Tree())
-	if isSecret(doc.Key()) {
-		next = foldStringData(next)
-	}
-	if live.IsZero() {
-		return object.FromTree(next)
-	}
-	if prev != nil {
-		prev = own(k, prev)
-	}
-	merged := diff.Merge(k, prev, next, own(k, live.Tree()))
-	if k.GVK() == api.Service.GVK() {
-		dropNodePorts(merged, next)
-	}
-	return object.FromTree(merged)
-}
-
-// dropNodePorts removes the node ports that the server gave a Service which
-// is no longer of a type to have any. They would be the only part of the old
-// type left, and be refused. Node ports that the document writes are its own
-// mistake, for the server to refuse.
-func dropNodePorts(service, doc map[string]any) {
-	spec, _ := service["spec"].(map[string]any)
-	if written, _ := doc["spec"].(map[string]any); written != nil {
-		ports, _ := written["ports"].([]any)
-		for _, p := range ports {
-			if m, ok := p.(map[string]any); ok && m["nodePort"] != nil {
-				return
-			}
-		}
-	}
-	if spec == nil || spec["type"] == "NodePort" || spec["type"] == "LoadBalancer" {
-		return
-	}
-	ports, _ := spec["ports"].([]any)
-	bare := make([]any, len(ports))
-	for i, p := range ports {
-		bare[i] = p
-		if m, ok := p.(map[string]any); ok && m["nodePort"] != nil {
-			m = with(m, "nodePort", nil)
-			delete(m, "nodePort")
-			bare[i] = m
-		}
-	}
-	if ports != nil {
-		service["spec"] = with(spec, "ports", bare)
-	}
-}
-
-// serverOwned are the metadata fields that the server writes.
-var serverOwned = []string{
-	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-	"deletionGracePeriodSeconds", "managedFields", "selfLink",
-}
-
-// own returns a copy of a tree without what the server alone writes.
-func own(k api.Kind, tree map[string]any) map[string]any {
-	out := with(tree, "kind", k.Kind)
-	if k.Status {
-		delete(out, "status")
-	}
-	if meta, ok := out["metadata"].(map[string]any); ok {
-		meta = with(meta, "name", meta["name"])
-		for _, name := range serverOwned {
-			delete(meta, name)
-		}
-		out["metadata"] = meta
-	}
-	return out
 }
 
 // base keeps a live object for the plan.
@@ -247,39 +243,6 @@ func (p *planner) base(live object.Object) (*Base, error) {
 		return nil, err
 	}
 	return &Base{UID: live.Meta().UID, ResourceVersion: live.Meta().ResourceVersion, Object: o}, nil
-}
-
-// prune plans the deletion of what the release made and the bundle no longer
-// holds.
-func (p *planner) prune(ctx context.Context) error {
-	var gone []*item
-	for _, i := range p.release.spec.Inventory {
-		k := itemKey(i)
-		kind, ok := api.Lookup(k.Group, k.Kind)
-		if _, held := p.bundle.Find(k); held || !ok || p.release.others[k] != "" {
-			continue
-		}
-		live, err := get(ctx, p.client, k)
-		if err != nil {
-			return err
-		}
-		switch {
-		case live.IsZero() || live.Meta().DeletionTimestamp != "":
-			continue
-		case i.UID != "" && i.UID != live.Meta().UID:
-			p.warnings = append(p.warnings, fmt.Sprintf("%s is left alone: it is not the one this release made (UID %s, not %s)", k, live.Meta().UID, i.UID))
-			continue
-		}
-		it := &item{kind: kind, live: live}
-		it.Key, it.Action, it.Why = k, Delete, "no longer in the bundle"
-		if it.Base, err = p.base(live); err != nil {
-			return err
-		}
-		gone = append(gone, it)
-	}
-	slices.Reverse(gone)
-	p.items = append(p.items, gone...)
-	return nil
 }
 
 // operations are the plan's, and for each the item it belongs to. A
@@ -298,8 +261,10 @@ func (p *planner) operations() ([]api.Operation, []*item) {
 // finish makes the plan of the items.
 func (p *planner) finish(ctx context.Context) (*Plan, error) {
 	plan := &Plan{
-		Release: p.options.Release, Namespace: p.options.Namespace,
-		Digest: p.bundle.Digest, Revision: p.revision, Created: time.Now().UTC().Truncate(time.Second),
+		Release: p.options.Release, Namespace: p.options.Namespace, Cluster: p.cluster,
+		Digest: p.bundle.Digest, Source: p.options.Source, Rollback: p.options.Rollback,
+		Revision: p.revision, Created: time.Now().UTC().Truncate(time.Second),
+		Held: len(p.release.spec.Inventory), Conflicts: p.conflicts, Drift: p.drift, Defaulted: p.defaulted,
 	}
 	if err := p.cascades(ctx); err != nil {
 		return nil, err
@@ -314,9 +279,30 @@ func (p *planner) finish(ctx context.Context) (*Plan, error) {
 	if plan.Opened, plan.Closed, err = p.impact(ctx); err != nil {
 		return nil, err
 	}
-	if plan.Record, err = p.release.record(p.bundle, p.options, plan.Objects); err != nil {
+	if plan.Record, err = p.release.record(p.bundle, p.options, plan); err != nil {
 		return nil, err
 	}
+	for _, h := range p.others {
+		rec, err := h.without(plan)
+		if err != nil {
+			return nil, err
+		}
+		plan.Others = append(plan.Others, *rec)
+	}
+	slices.SortFunc(plan.Others, func(a, b Record) int { return compareKeys(a.Object.Key(), b.Object.Key()) })
 	plan.Warnings = p.warnings
 	return plan, nil
+}
+
+// clusterID identifies a cluster as is usual: by the UID of its namespace
+// kube-system. It is empty where one may not read that.
+func clusterID(ctx context.Context, c api.Client) (string, error) {
+	o, err := get(ctx, c, api.Namespace.Key("", "kube-system"))
+	if apierrors.IsForbidden(err) || err == nil && o.IsZero() {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return o.Meta().UID, nil
 }

@@ -15,7 +15,7 @@ func (o *ObjectPlan) check() error {
 		if o.Object.IsZero() || o.Object.Key() != o.Key {
 			return fmt.Errorf("read plan: %s %s has no object, or another one", o.Action, o.Key)
 		}
-	case Delete, Unchanged:
+	case Delete, Orphan, Keep, Unchanged:
 	default:
 		return fmt.Errorf("read plan: %s has unknown action %q", o.Key, o.Action)
 	}

@@ -21,12 +21,15 @@ import (
 type Action string
 
 // The actions. Replace deletes the object and creates it anew, because a field
-// that cannot be changed in place differs.
+// that cannot be changed in place differs. Orphan lets go of an object that the
+// bundle no longer has, and Keep holds on to one that cannot go yet.
 const (
 	Create    Action = "create"
 	Update    Action = "update"
 	Replace   Action = "replace"
 	Delete    Action = "delete"
+	Orphan    Action = "orphan"
+	Keep      Action = "keep"
 	Unchanged Action = "unchanged"
 )
 
@@ -35,8 +38,13 @@ const (
 type Plan struct {
 	Release   string `json:"release"`
 	Namespace string `json:"namespace"`
+	// Cluster is the cluster's identity, empty when it could not be read.
+	Cluster string `json:"cluster,omitempty"`
 	// Digest is the bundle's.
 	Digest string `json:"digest"`
+	// Source and Rollback are as in Options.
+	Source   string `json:"source,omitempty"`
+	Rollback int64  `json:"rollback,omitempty"`
 	// Revision is the cluster's revision that the plan was computed against.
 	Revision uint64    `json:"revision"`
 	Created  time.Time `json:"created"`
@@ -48,9 +56,22 @@ type Plan struct {
 	Closed []Access `json:"closed,omitempty"`
 	// Warnings are what the reader of a plan should know besides.
 	Warnings []string `json:"warnings,omitempty"`
+	// Held is how many objects the release has before.
+	Held int `json:"held,omitempty"`
+	// Conflicts keep the plan from being applied.
+	Conflicts []Conflict `json:"conflicts,omitempty"`
+	// Drift is how the live objects differ from what the release applied
+	// before. Defaulted counts the defaults that are not listed in it.
+	Drift     []Drift `json:"drift,omitempty"`
+	Defaulted int     `json:"defaulted,omitempty"`
 	// Record is the Release object to write, absent when there is nothing new
 	// to record.
 	Record *Record `json:"record,omitempty"`
+	// Others are the Releases that objects are taken over from, as they will be.
+	Others []Record `json:"others,omitempty"`
+
+	// fromFile says that what the plan tells has to be proven.
+	fromFile bool
 }
 
 // ObjectPlan is what happens to one object.
@@ -62,6 +83,8 @@ type ObjectPlan struct {
 	// Why explains an action that the bundle alone does not: a replacement, a
 	// deletion, an adoption.
 	Why string `json:"why,omitempty"`
+	// From is the release that the object is taken over from.
+	From string `json:"from,omitempty"`
 	// Cascade names what disappears together with the object.
 	Cascade []object.Key  `json:"cascade,omitempty"`
 	Changes []FieldChange `json:"changes,omitempty"`
@@ -78,6 +101,8 @@ type ObjectPlan struct {
 type FieldChange struct {
 	diff.Change
 	Pos diag.Position `json:"pos,omitzero"`
+	// By is who set the live value, when that was not Writ.
+	By *diff.Owner `json:"by,omitempty"`
 }
 
 // Base is a live object as it was, without status and values of Secrets.
@@ -106,7 +131,7 @@ type Record struct {
 // Empty reports whether applying p changes no object. A plan that changes
 // nothing may still have something to record.
 func (p *Plan) Empty() bool {
-	return p.Count(Unchanged) == len(p.Objects)
+	return p.Count(Unchanged)+p.Count(Keep) == len(p.Objects)
 }
 
 // Count returns the number of objects with an action.
@@ -124,7 +149,7 @@ func (p *Plan) Count(a Action) int {
 func (p *Plan) Keys() []object.Key {
 	var keys []object.Key
 	for _, o := range p.Objects {
-		if o.Action != Delete {
+		if o.Action != Delete && o.Action != Orphan {
 			keys = append(keys, o.Key)
 		}
 	}

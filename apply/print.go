@@ -30,10 +30,12 @@ func (p *Plan) Print(w io.Writer, colour bool) error {
 	out := &printer{colour: colour}
 	out.line("", "release %s/%s: %s", p.Namespace, p.Release, p.summary())
 	for _, o := range p.Objects {
-		if o.Action != Unchanged {
+		if o.Action != Unchanged || o.From != "" {
 			out.object(o)
 		}
 	}
+	p.printConflicts(out)
+	p.printDrift(out)
 	if len(p.Opened)+len(p.Closed) > 0 {
 		out.line("", "access:")
 		for _, a := range p.Opened {
@@ -56,7 +58,7 @@ func (p *Plan) summary() string {
 		action Action
 		text   string
 	}{
-		{Create, "to create"}, {Update, "to change"}, {Replace, "to replace"}, {Delete, "to delete"}, {Unchanged, "unchanged"},
+		{Create, "to create"}, {Update, "to change"}, {Replace, "to replace"}, {Delete, "to delete"}, {Orphan, "to let go"}, {Keep, "kept"}, {Unchanged, "unchanged"},
 	} {
 		if n := p.Count(s.action); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.text))
@@ -115,6 +117,10 @@ func (out *printer) object(o ObjectPlan) {
 		mark, colour = "-", red
 	case Replace:
 		mark, colour = "±", red
+	case Orphan:
+		mark, colour = "o", yellow
+	case Keep, Unchanged:
+		mark, colour = "=", ""
 	}
 	why := ""
 	if o.Why != "" {
@@ -125,10 +131,50 @@ func (out *printer) object(o ObjectPlan) {
 	}
 	out.line(colour, "  %s %s%s%s", mark, o.Key, why, at(o.Pos))
 	for _, c := range o.Changes {
-		out.line("", "      %s: %s%s", c.Path, changeText(c.Change), at(c.Pos))
+		by := ""
+		if c.By != nil {
+			by = "  set by " + ownerText(*c.By)
+		}
+		out.line("", "      %s: %s%s%s", c.Path, changeText(c.Change), at(c.Pos), by)
 	}
 	if len(o.Cascade) > 0 {
 		out.line(red, "      with it: %s", cascadeText(o.Cascade))
+	}
+}
+
+// printConflicts shows what keeps the plan from being applied.
+func (p *Plan) printConflicts(out *printer) {
+	if len(p.Conflicts) > 0 {
+		out.line(red, "conflicts:")
+	}
+	for _, c := range p.Conflicts {
+		out.line(red, "  ! %s %s: %s was set by %s; the documents want %s%s", c.Key, c.Path, valueText(c.Live), ownerText(c.By), wantedText(c.Wanted), at(c.Pos))
+	}
+}
+
+// printDrift counts how the live objects have moved away from what was applied,
+// and shows what somebody edited and, where they are in the plan, defaults.
+func (p *Plan) printDrift(out *printer) {
+	count := map[Class]int{DefaultedField: p.Defaulted}
+	for _, d := range p.Drift {
+		if d.Class != DefaultedField {
+			count[d.Class]++
+		}
+	}
+	if count[Edited]+count[Controlled] > 0 || len(p.Drift) > 0 {
+		out.line("", "drift: %d edited, %d owned by controllers, %d defaulted", count[Edited], count[Controlled], count[DefaultedField])
+	}
+	for _, d := range p.Drift {
+		by := ""
+		if d.By != nil {
+			by = "  set by " + ownerText(*d.By)
+		}
+		switch d.Class {
+		case Edited:
+			out.line(yellow, "  ~ %s %s: %s%s", d.Key, d.Path, changeText(diff.Change{Path: d.Path, Old: d.Applied, New: d.Live}), by)
+		case DefaultedField:
+			out.line("", "    %s %s: %s, by default", d.Key, d.Path, valueText(d.Live))
+		}
 	}
 }
 

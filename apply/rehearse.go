@@ -48,7 +48,7 @@ func (p *planner) learn(results []object.Object, items []*item) error {
 		return fmt.Errorf("plan: the server answered %d operations with %d objects", len(items), len(results))
 	}
 	for i, it := range items {
-		if it == nil || it.Action == Delete || isDeletion(items, i) {
+		if it.Action == Delete || isDeletion(items, i) {
 			continue
 		}
 		it.result = results[i]
@@ -57,11 +57,15 @@ func (p *planner) learn(results []object.Object, items []*item) error {
 		}
 		before, after := own(it.kind, it.live.Tree()), own(it.kind, it.result.Tree())
 		changes := diff.Compare(it.kind, before, after)
-		if len(changes) == 0 {
-			it.Action, it.Why = Unchanged, ""
+		if len(changes) == 0 && it.Action == Update {
+			it.Action, it.Object = Unchanged, object.Object{}
+			if it.From == "" {
+				it.Why = ""
+			}
 			continue
 		}
 		it.Changes = p.changes(it, changes)
+		p.claim(it)
 		if it.Why == "" && it.Action == Update {
 			it.Why = restarts(it)
 		}

@@ -1,17 +1,11 @@
 package apply
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/writ-dev/writ/cluster/api"
@@ -19,21 +13,53 @@ import (
 	"github.com/writ-dev/writ/render"
 )
 
-// maxDocuments bounds the documents of a release when unpacked, in bytes.
-const maxDocuments = 64 << 20
-
-// maxHistory is how many earlier applications a Release remembers.
-const maxHistory = 20
-
-// release is what the cluster knows of a release, and of the others.
-type release struct {
+// handover is a release from which objects may be taken over.
+type handover struct {
 	// object is the Release, zero when there is none; spec is its content.
 	object object.Object
 	spec   api.ReleaseSpec
+}
+
+func (h *handover) name() string { return h.object.Namespace() + "/" + h.object.Name() }
+
+// document is what the release applied as k, or nil.
+func (h *handover) document(k object.Key) map[string]any {
+	docs, err := unpack(h.spec.Documents)
+	if err != nil {
+		return nil // then fields that it no longer writes stay
+	}
+	for _, d := range docs {
+		if d.Key() == k {
+			return d.Tree()
+		}
+	}
+	return nil
+}
+
+// without is the Release when the plan has taken its objects over.
+func (h *handover) without(plan *Plan) (*Record, error) {
+	taken := map[object.Key]bool{}
+	for _, o := range plan.Objects {
+		taken[o.Key] = o.From == h.name()
+	}
+	spec := h.spec
+	spec.Inventory = slices.DeleteFunc(slices.Clone(spec.Inventory), func(i api.InventoryItem) bool { return taken[itemKey(i)] })
+	o, err := encodeRelease(h.object, h.object.Namespace(), h.object.Name(), spec)
+	if err != nil {
+		return nil, err
+	}
+	return &Record{UID: h.object.Meta().UID, ResourceVersion: h.object.Meta().ResourceVersion, Object: o}, nil
+}
+
+// release is what the cluster knows of a release, and of the others.
+type release struct {
+	handover
+	// uids are those of the inventory.
+	uids map[object.Key]string
 	// previous are the documents as applied before, Secrets' values blank.
 	previous map[object.Key]map[string]any
-	// others names, by object, the other release that holds it.
-	others map[object.Key]string
+	// others has, by object, the other release that holds it.
+	others map[object.Key]*handover
 	// revision is the cluster's when this was read.
 	revision uint64
 }
@@ -44,7 +70,10 @@ func readRelease(ctx context.Context, c api.Client, o Options) (*release, error)
 	if err != nil {
 		return nil, fmt.Errorf("read releases: %w", err)
 	}
-	r := &release{previous: map[object.Key]map[string]any{}, others: map[object.Key]string{}, revision: list.Revision}
+	r := &release{
+		uids: map[object.Key]string{}, previous: map[object.Key]map[string]any{},
+		others: map[object.Key]*handover{}, revision: list.Revision,
+	}
 	for _, item := range list.Items {
 		decoded, err := api.Decode[api.Release](item)
 		if err != nil {
@@ -54,9 +83,13 @@ func readRelease(ctx context.Context, c api.Client, o Options) (*release, error)
 			r.object, r.spec = item, decoded.Spec
 			continue
 		}
+		h := &handover{item, decoded.Spec}
 		for _, i := range decoded.Spec.Inventory {
-			r.others[itemKey(i)] = item.Namespace() + "/" + item.Name()
+			r.others[itemKey(i)] = h
 		}
+	}
+	for _, i := range r.spec.Inventory {
+		r.uids[itemKey(i)] = i.UID
 	}
 	docs, err := unpack(r.spec.Documents)
 	if err != nil {
@@ -68,14 +101,11 @@ func readRelease(ctx context.Context, c api.Client, o Options) (*release, error)
 	return r, nil
 }
 
-// uid returns the UID under which the release's inventory holds an object.
-func (r *release) uid(k object.Key) string {
-	for _, i := range r.spec.Inventory {
-		if itemKey(i) == k {
-			return i.UID
-		}
-	}
-	return ""
+// holds reports whether a live object is in the release's inventory: this very
+// one, and not one of the same name.
+func (r *release) holds(live object.Object) bool {
+	uid, ok := r.uids[live.Key()]
+	return ok && uid == live.Meta().UID
 }
 
 func itemKey(i api.InventoryItem) object.Key {
@@ -84,21 +114,17 @@ func itemKey(i api.InventoryItem) object.Key {
 
 // record makes the Release object that tells of the plan's application, or nil
 // when the present one tells it already. The time is set when it happens.
-func (r *release) record(b *render.Bundle, o Options, objects []ObjectPlan) (*Record, error) {
+func (r *release) record(b *render.Bundle, o Options, plan *Plan) (*Record, error) {
 	docs, err := pack(b)
 	if err != nil {
 		return nil, err
 	}
-	spec := api.ReleaseSpec{
-		Digest:    b.Digest,
-		AppliedBy: o.By,
-		Inputs:    publicInputs(b),
-		Documents: docs,
-		Revision:  r.spec.Revision + 1,
-		History:   r.spec.History,
-	}
-	for _, p := range objects {
-		if p.Action == Delete {
+	spec := api.ReleaseSpec{Application: api.Application{
+		Revision: r.spec.Revision + 1, Digest: b.Digest, AppliedBy: o.By, Source: o.Source,
+		Inputs: publicInputs(b), Documents: docs, Rollback: o.Rollback, Summary: plan.counts(),
+	}}
+	for _, p := range plan.Objects {
+		if p.Action == Delete || p.Action == Orphan {
 			continue
 		}
 		item := api.InventoryItem{Group: p.Key.Group, Kind: p.Key.Kind, Namespace: p.Key.Namespace, Name: p.Key.Name}
@@ -112,14 +138,10 @@ func (r *release) record(b *render.Bundle, o Options, objects []ObjectPlan) (*Re
 	}
 	rec := &Record{}
 	if !r.object.IsZero() {
-		if r.tells(spec, objects) {
+		if plan.Empty() && len(plan.Others) == 0 && r.tells(spec) {
 			return nil, nil
 		}
 		rec.UID, rec.ResourceVersion = r.object.Meta().UID, r.object.Meta().ResourceVersion
-		spec.History = append([]api.ReleaseHistory{{
-			Revision: r.spec.Revision, Digest: r.spec.Digest, AppliedAt: r.spec.AppliedAt, AppliedBy: r.spec.AppliedBy,
-		}}, spec.History...)
-		spec.History = spec.History[:min(len(spec.History), maxHistory)]
 	}
 	rec.Object, err = encodeRelease(r.object, o.Namespace, o.Release, spec)
 	if err != nil {
@@ -128,16 +150,20 @@ func (r *release) record(b *render.Bundle, o Options, objects []ObjectPlan) (*Re
 	return rec, nil
 }
 
-// tells reports whether the present Release says all that spec says.
-func (r *release) tells(spec api.ReleaseSpec, objects []ObjectPlan) bool {
-	for _, p := range objects {
-		if p.Action != Unchanged {
-			return false
-		}
-	}
+// tells reports whether the present Release says all that spec says. Of which
+// sources the same documents are is no news.
+func (r *release) tells(spec api.ReleaseSpec) bool {
 	return r.spec.Digest == spec.Digest &&
 		slices.Equal(r.spec.Inventory, spec.Inventory) &&
 		maps.Equal(r.spec.Inputs, spec.Inputs)
+}
+
+// counts is the plan's summary for the record.
+func (p *Plan) counts() api.PlanSummary {
+	return api.PlanSummary{
+		Created: p.Count(Create), Changed: p.Count(Update), Replaced: p.Count(Replace), Deleted: p.Count(Delete), Orphaned: p.Count(Orphan),
+		Opened: len(p.Opened), Closed: len(p.Closed),
+	}
 }
 
 // encodeRelease makes a Release with the given content. Labels and the like of
@@ -155,124 +181,24 @@ func encodeRelease(present object.Object, namespace, name string, spec api.Relea
 	return api.Encode(api.ReleaseKind, typed)
 }
 
-// stamped returns the Release to send with the time of its application.
-func (r *Record) stamped(now metav1.Time) (object.Object, error) {
+// stamped returns the Release to send with the time of its application and the
+// mark of its transaction, and the ReleaseRevision that goes with it.
+func (r *Record) stamped(now metav1.Time, transaction string) (release, revision object.Object, err error) {
 	typed, err := api.Decode[api.Release](r.Object)
 	if err != nil {
-		return object.Object{}, err
+		return release, revision, err
 	}
 	typed = typed.DeepCopy()
-	typed.Spec.AppliedAt = now
-	return api.Encode(api.ReleaseKind, typed)
+	typed.Spec.AppliedAt, typed.Spec.Transaction = now, transaction
+	if release, err = api.Encode(api.ReleaseKind, typed); err != nil {
+		return release, revision, err
+	}
+	rev := &api.ReleaseRevision{Spec: api.ReleaseRevisionSpec{Release: typed.Name, Application: typed.Spec.Application}}
+	rev.Namespace, rev.Name = typed.Namespace, revisionName(typed.Name, typed.Spec.Revision)
+	revision, err = api.Encode(api.RevisionKind, rev)
+	return release, revision, err
 }
 
-// pack encodes the documents for a Release: the values of Secrets are blank,
-// since only the names of their keys matter later.
-func pack(b *render.Bundle) ([]byte, error) {
-	docs := make([]map[string]any, len(b.Documents))
-	for i, d := range b.Documents {
-		docs[i] = d.Object.Tree()
-		if isSecret(d.Object.Key()) {
-			docs[i] = hide(foldStringData(docs[i]), func(string) string { return "" })
-		}
-	}
-	text, err := object.Marshal(docs)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxDocuments {
-		return nil, fmt.Errorf("the documents take %d bytes, more than the %d that a release can hold", len(text), maxDocuments)
-	}
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-func unpack(packed []byte) ([]object.Object, error) {
-	if len(packed) == 0 {
-		return nil, nil
-	}
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("unpack documents: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(r, maxDocuments+1))
-	if err != nil {
-		return nil, fmt.Errorf("unpack documents: %w", err)
-	}
-	if len(text) > maxDocuments {
-		return nil, fmt.Errorf("unpack documents: more than %d bytes", maxDocuments)
-	}
-	var docs []object.Object
-	if err := json.Unmarshal(text, &docs); err != nil {
-		return nil, fmt.Errorf("unpack documents: %w", err)
-	}
-	return docs, nil
-}
-
-// publicInputs are the bundle's inputs, without those that became the value of
-// a Secret.
-func publicInputs(b *render.Bundle) map[string]string {
-	secret := map[string]bool{}
-	for _, d := range b.Documents {
-		if isSecret(d.Object.Key()) {
-			secretValues(d.Object.Tree(), secret)
-		}
-	}
-	out := maps.Clone(b.Inputs)
-	for name, value := range out {
-		if secret[strings.TrimSpace(value)] {
-			out[name] = "(secret)"
-		}
-	}
-	return out
-}
-
-// fillUIDs completes the inventory of the Release just written, which could
-// not know the UIDs of what was created beside it. It is a second write: when
-// it fails, the next application completes the inventory.
-func fillUIDs(ctx context.Context, c api.Client, written object.Object, objects []object.Object) (object.Object, error) {
-	typed, err := api.Decode[api.Release](written)
-	if err != nil {
-		return written, err
-	}
-	typed = typed.DeepCopy()
-	missing := false
-	for i := range typed.Spec.Inventory {
-		item := &typed.Spec.Inventory[i]
-		if item.UID != "" {
-			continue
-		}
-		for _, o := range objects {
-			if o.Key() == itemKey(*item) {
-				item.UID, missing = o.Meta().UID, true
-			}
-		}
-	}
-	if !missing {
-		return written, nil
-	}
-	next, err := api.Encode(api.ReleaseKind, typed)
-	if err != nil {
-		return written, err
-	}
-	return c.Update(ctx, next)
-}
-
-// get reads one object; a zero object means that there is none.
-func get(ctx context.Context, c api.Client, k object.Key) (object.Object, error) {
-	o, err := c.Get(ctx, k)
-	if apierrors.IsNotFound(err) {
-		return object.Object{}, nil
-	}
-	if err != nil {
-		return object.Object{}, fmt.Errorf("read %s: %w", k, err)
-	}
-	return o, nil
+func revisionName(release string, revision int64) string {
+	return fmt.Sprintf("%s.%d", release, revision)
 }

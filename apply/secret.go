@@ -7,17 +7,59 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/writ-dev/writ/cluster/object"
+	"github.com/writ-dev/writ/lang/diag"
 )
 
 // lastApplied is where kubectl keeps a copy of what it applied, values of
 // Secrets included.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
+const secretKind = "Secret"
+
+// blank reports whether a Secret has keys and none of their values, as a
+// release keeps it.
+func blank(o object.Object) bool {
+	data, _ := o.Tree()["data"].(map[string]any)
+	for _, v := range data {
+		if v != "" {
+			return false
+		}
+	}
+	return len(data) > 0
+}
+
+// keepValues gives a Secret that was brought back from a release the values
+// that the live one has. A key that the live one lacks cannot be brought back.
+func (p *planner) keepValues(doc, live object.Object) (object.Object, error) {
+	tree := doc.Tree()
+	data, _ := tree["data"].(map[string]any)
+	present, _ := live.Tree()["data"].(map[string]any)
+	kept := map[string]any{}
+	for name, v := range data {
+		if present[name] == nil {
+			return doc, diag.List{{
+				Code: "APPLY005", Object: doc.Key().String(), Path: ".data." + name,
+				Message: "cannot be brought back: a release does not keep the values of Secrets", Hint: "apply the sources that it was rendered from",
+			}}
+		}
+		kept[name] = v
+		if v == "" {
+			kept[name] = present[name]
+		}
+	}
+	if len(kept) == 0 {
+		return doc, nil
+	}
+	p.warnings = append(p.warnings, fmt.Sprintf("%s keeps the values that it has now: a release does not keep those of Secrets", doc.Key()))
+	return object.FromTree(with(tree, "data", kept))
+}
+
 // isSecret reports whether objects with this key hold secret values.
-func isSecret(k object.Key) bool { return k.Group == "" && k.Kind == "Secret" }
+func isSecret(k object.Key) bool { return k.Group == "" && k.Kind == secretKind }
 
 // sealer replaces secret values by digests that can be compared with one
 // another, but not with guesses: they are keyed, and the key is forgotten.

@@ -73,6 +73,17 @@ func (o Origin) Value() lang.Value {
 	return o.value.value
 }
 
+// FromObjects is a bundle of documents that come from no sources at hand, such
+// as those that were applied before.
+func FromObjects(objects []object.Object) *Bundle {
+	docs := make([]Document, len(objects))
+	for i, o := range objects {
+		docs[i] = Document{Object: o}
+	}
+	order(docs)
+	return &Bundle{Documents: docs, Digest: digest(docs)}
+}
+
 // Find returns the document with the given key.
 func (b *Bundle) Find(k object.Key) (Document, bool) {
 	for _, d := range b.Documents {

@@ -45,6 +45,8 @@ func (p *problems) immutable(k api.Kind, new, old object.Object) {
 			p.fixed(".spec.completions", n.Spec.Completions, o.Spec.Completions)
 			p.fixed(".spec.completionMode", n.Spec.CompletionMode, o.Spec.CompletionMode)
 		})
+	case api.RevisionKind.Kind:
+		both(p, new, old, func(n, o *api.ReleaseRevision) { p.fixed(".spec", n.Spec, o.Spec) })
 	case api.Service.Kind:
 		both(p, new, old, func(n, o *corev1.Service) {
 			if n.Spec.ClusterIP != "" && o.Spec.ClusterIP != "" {

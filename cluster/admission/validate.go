@@ -57,6 +57,8 @@ func (p *problems) kind(k api.Kind, o object.Object) {
 		decode(p, o, p.dependency)
 	case api.ReleaseKind.Kind:
 		decode(p, o, p.release)
+	case api.RevisionKind.Kind:
+		decode(p, o, p.releaseRevision)
 	}
 }
 

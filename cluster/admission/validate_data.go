@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"net/netip"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -95,5 +96,17 @@ func (p *problems) release(r *api.Release) {
 		if item.Name == "" {
 			p.required(at+".name", "")
 		}
+	}
+}
+
+func (p *problems) releaseRevision(r *api.ReleaseRevision) {
+	p.atLeast(".spec.revision", r.Spec.Revision, 1)
+	if r.Spec.Digest == "" {
+		p.required(".spec.digest", "")
+	}
+	if want := fmt.Sprintf("%s.%d", r.Spec.Release, r.Spec.Revision); r.Spec.Release == "" {
+		p.required(".spec.release", "")
+	} else if r.Name != "" && r.Name != want {
+		p.invalid(".metadata.name", "must be %q, which is what .spec.release and .spec.revision say", want)
 	}
 }

@@ -79,12 +79,13 @@ var (
 	DependencyKind     = Kind{Group: Group, Version: Version, Kind: "Dependency", Resource: "dependencies", Singular: "dependency", ShortNames: []string{"dep"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(Dependency) }}
 	GrantKind          = Kind{Group: Group, Version: Version, Kind: "Grant", Resource: "grants", Singular: "grant", System: true, New: func() runtime.Object { return new(Grant) }}
 	ReleaseKind        = Kind{Group: Group, Version: Version, Kind: "Release", Resource: "releases", Singular: "release", Namespaced: true, New: func() runtime.Object { return new(Release) }}
+	RevisionKind       = Kind{Group: Group, Version: Version, Kind: "ReleaseRevision", Resource: "releaserevisions", Singular: "releaserevision", Namespaced: true, New: func() runtime.Object { return new(ReleaseRevision) }}
 )
 
 // Kinds is every kind served, in apply order: what others need comes first.
 var Kinds = []Kind{
 	Namespace, Node, Lease, ServiceAccount, ClusterRole, Role, ClusterRoleBinding, RoleBinding, Secret, ConfigMap, Service, EndpointSlice,
-	DependencyKind, GrantKind, Deployment, ReplicaSet, Job, Pod, EventKind, ReleaseKind,
+	DependencyKind, GrantKind, Deployment, ReplicaSet, Job, Pod, EventKind, ReleaseKind, RevisionKind,
 }
 
 // Lookup finds a served kind by group and kind.

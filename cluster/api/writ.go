@@ -13,8 +13,19 @@ const (
 	Version = "v1alpha1"
 )
 
+// The names under which Writ's own programs write, in managedFields.
+const (
+	// ManagerSystem are the controllers and the rest of the control plane.
+	ManagerSystem = "writ-controllers"
+	// ManagerApply is the command line, as it applies releases.
+	ManagerApply = "writ"
+)
+
 // Annotations, labels and conditions that Writ itself writes.
 const (
+	// AnnotationPrune with the value "keep" on an object says that it stays,
+	// as nobody's, when its release lets go of it.
+	AnnotationPrune = "writ.dev/prune"
 	// ConditionGranted on a Pod says that every grant naming the pod was
 	// committed no later than this condition. A node agent starts no container
 	// before it.
@@ -148,9 +159,9 @@ type GrantSource struct {
 	PodUID string `json:"podUID"`
 }
 
-// Release records one application of a bundle: what, by whom, when, and the
-// inventory that the next plan prunes by. One object per bundle name; History
-// keeps the last applications, newest first.
+// Release records the present application of a bundle: what, by whom, when, and
+// the inventory that the next plan prunes by. Each application, this one too,
+// has a ReleaseRevision besides.
 type Release struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -159,30 +170,64 @@ type Release struct {
 
 // ReleaseSpec is written by the applier in the transaction it describes.
 type ReleaseSpec struct {
-	Digest    string            `json:"digest"`
-	AppliedAt metav1.Time       `json:"appliedAt"`
-	AppliedBy string            `json:"appliedBy,omitempty"`
-	Inputs    map[string]string `json:"inputs,omitempty"`
-	// Inventory names every object the bundle holds.
+	Application `json:",inline"`
+	// Inventory names every object that the release owns.
 	Inventory []InventoryItem `json:"inventory,omitempty"`
-	// Documents is the gzipped JSON array of the documents as rendered: what
-	// the next application compares with to know which fields it owns.
-	Documents []byte `json:"documents,omitempty"`
-	// Revision counts applications, from 1.
-	Revision int64            `json:"revision"`
-	History  []ReleaseHistory `json:"history,omitempty"`
+	// Transaction is made up by the applier for each attempt to apply, so that
+	// one that lost its connection can find out whether it was heard.
+	Transaction string `json:"transaction,omitempty"`
 }
 
-// ReleaseHistory is an earlier application.
-type ReleaseHistory struct {
+// Application is what is remembered of an application of a bundle.
+type Application struct {
+	// Revision counts applications, from 1.
 	Revision  int64       `json:"revision"`
 	Digest    string      `json:"digest"`
 	AppliedAt metav1.Time `json:"appliedAt"`
 	AppliedBy string      `json:"appliedBy,omitempty"`
+	// Source says of which sources the documents are, such as a Git commit.
+	Source string            `json:"source,omitempty"`
+	Inputs map[string]string `json:"inputs,omitempty"`
+	// Documents is the gzipped JSON array of the documents as rendered, without
+	// the values of Secrets: what the next application compares with to know
+	// which fields it owns, and what a rollback applies.
+	Documents []byte `json:"documents,omitempty"`
+	// Rollback is the revision whose documents these are, when they were
+	// brought back.
+	Rollback int64 `json:"rollback,omitempty"`
+	// Summary is what the plan came to.
+	Summary PlanSummary `json:"summary,omitzero"`
 }
 
-// InventoryItem is one object of a release. UID is known from the second
-// application on; Origin is the source position "app.cue:12:3".
+// PlanSummary counts what an application did.
+type PlanSummary struct {
+	Created  int `json:"created,omitempty"`
+	Changed  int `json:"changed,omitempty"`
+	Replaced int `json:"replaced,omitempty"`
+	Deleted  int `json:"deleted,omitempty"`
+	Orphaned int `json:"orphaned,omitempty"`
+	// Opened and Closed are connections that were allowed and cut.
+	Opened int `json:"opened,omitempty"`
+	Closed int `json:"closed,omitempty"`
+}
+
+// ReleaseRevision is one application of a release, named "release.revision".
+// The applier writes it in the transaction it describes, and removes those
+// that are older than it keeps.
+type ReleaseRevision struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              ReleaseRevisionSpec `json:"spec"`
+}
+
+// ReleaseRevisionSpec never changes.
+type ReleaseRevisionSpec struct {
+	Release     string `json:"release"`
+	Application `json:",inline"`
+}
+
+// InventoryItem is one object of a release. The server fills in the UID of what
+// it creates in the same transaction; Origin is the source position "app.cue:12:3".
 type InventoryItem struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -197,6 +242,9 @@ func (d *Dependency) DeepCopyObject() runtime.Object { return copyJSON(d) }
 
 // DeepCopyObject copies through JSON.
 func (g *Grant) DeepCopyObject() runtime.Object { return copyJSON(g) }
+
+// DeepCopyObject copies through JSON.
+func (r *ReleaseRevision) DeepCopyObject() runtime.Object { return copyJSON(r) }
 
 // DeepCopyObject copies through JSON.
 func (r *Release) DeepCopyObject() runtime.Object { return copyJSON(r) }

@@ -85,12 +85,18 @@ var printers = map[string]printer{
 		return []any{v.Name, v.Spec.ConsumerNamespace + "/" + v.Spec.Consumer, v.Spec.ServiceNamespace + "/" + v.Spec.ServiceName, orNone(v.Spec.ClusterIP), len(v.Spec.From), ends, age(o, now)}
 	})},
 	"Release": {[]column{colName, count("Revision"), text("Digest"), count("Objects"), text("Applied"), wideText("By"), colAge}, typed(func(v *api.Release, o object.Object, now time.Time) []any {
-		digest := v.Spec.Digest
-		if algorithm, hex, ok := strings.Cut(digest, ":"); ok && len(hex) > 12 {
-			digest = algorithm + ":" + hex[:12]
-		}
-		return []any{v.Name, v.Spec.Revision, digest, len(v.Spec.Inventory), since(v.Spec.AppliedAt.Time, now), v.Spec.AppliedBy, age(o, now)}
+		return []any{v.Name, v.Spec.Revision, shortDigest(v.Spec.Digest), len(v.Spec.Inventory), since(v.Spec.AppliedAt.Time, now), v.Spec.AppliedBy, age(o, now)}
 	})},
+	"ReleaseRevision": {[]column{colName, text("Digest"), text("Applied"), text("By"), wideText("Source"), colAge}, typed(func(v *api.ReleaseRevision, o object.Object, now time.Time) []any {
+		return []any{v.Name, shortDigest(v.Spec.Digest), since(v.Spec.AppliedAt.Time, now), v.Spec.AppliedBy, v.Spec.Source, age(o, now)}
+	})},
+}
+
+func shortDigest(digest string) string {
+	if algorithm, hex, ok := strings.Cut(digest, ":"); ok && len(hex) > 12 {
+		return algorithm + ":" + hex[:12]
+	}
+	return digest
 }
 
 func orOne(n *int32) int32 {

@@ -100,7 +100,7 @@ func New(c Config) (*Client, error) {
 	}
 	agent := c.UserAgent
 	if agent == "" {
-		agent = "writ"
+		agent = api.ManagerApply
 	}
 	return &Client{base: u, token: c.Token, agent: agent, http: &http.Client{
 		Transport: &http.Transport{

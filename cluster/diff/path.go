@@ -74,3 +74,40 @@ func memberName(step string) (string, bool) {
 	}
 	return "", false
 }
+
+// Get returns the value at a path in the form of Change.Path, and whether there
+// is one.
+func Get(k api.Kind, tree map[string]any, path string) (any, bool) {
+	s := rootShape(k)
+	var v any = tree
+	for path != "" {
+		var step string
+		step, path = cut(path)
+		if name, ok := memberName(step); ok {
+			m, _ := v.(map[string]any)
+			if v, ok = m[name]; !ok {
+				return nil, false
+			}
+			s = s.member(name)
+			continue
+		}
+		list, _ := v.([]any)
+		id := strings.Trim(step, "[]")
+		if id == "order" {
+			return keyList(s.keys, list), true
+		}
+		i, err := strconv.Atoi(id)
+		if err != nil {
+			index, _ := keyed(s.keys, list)
+			var ok bool
+			if i, ok = index[id]; !ok {
+				return nil, false
+			}
+		}
+		if i < 0 || i >= len(list) {
+			return nil, false
+		}
+		v, s = list[i], s.element()
+	}
+	return v, true
+}

@@ -41,8 +41,8 @@ var (
 	appsEdit  = []string{"deployments", "deployments/scale", "replicasets", "replicasets/scale"}
 	batchView = []string{"jobs", "jobs/status"}
 	batchEdit = []string{"jobs"}
-	writView  = []string{"dependencies", "dependencies/status", "releases"}
-	writEdit  = []string{"dependencies", "releases"}
+	writView  = []string{"dependencies", "dependencies/status", "releases", "releaserevisions"}
+	writEdit  = []string{"dependencies", "releases", "releaserevisions"}
 )
 
 // aggregated are the roles that people give to others in namespaces. Each is

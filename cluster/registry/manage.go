@@ -11,9 +11,6 @@ import (
 	"github.com/writ-dev/writ/cluster/ownership"
 )
 
-// SystemManager is the control plane's name in managedFields.
-const SystemManager = "writ-controllers"
-
 // managing writes metadata.managedFields of next. sent is what the writer
 // asked for, before defaults: a default is nobody's field.
 type managing func(k api.Kind, live object.Object, sent map[string]any, next object.Object) (object.Object, error)
@@ -26,7 +23,7 @@ func (t *tx) manage(sub string) managing {
 	return func(k api.Kind, live object.Object, sent map[string]any, next object.Object) (object.Object, error) {
 		w := ownership.Write{Manager: t.u.Manager, Sub: sub, Now: t.now}
 		if t.u.system() {
-			w.Manager = SystemManager
+			w.Manager = api.ManagerSystem
 		}
 		was := treeOrNil(live)
 		had, _ := metadataOrNil(was)["managedFields"].([]any)

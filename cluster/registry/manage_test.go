@@ -87,7 +87,7 @@ func TestManagedFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(want, ".metadata.annotations.note")
-	want[`.metadata.annotations["deployment.kubernetes.io/revision"]`] = registry.SystemManager
+	want[`.metadata.annotations["deployment.kubernetes.io/revision"]`] = api.ManagerSystem
 	if d := cmp.Diff(want, owned(t, o)); d != "" {
 		t.Fatalf("after a controller's write (-want +got):\n%s", d)
 	}

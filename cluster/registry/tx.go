@@ -196,6 +196,12 @@ func (t *tx) run(ops []op) ([]outcome, []error) {
 	if refused {
 		return nil, errs
 	}
+	for i := range outs {
+		if err := t.completeInventory(&outs[i]); err != nil {
+			errs[i] = apierrors.NewInternalError(err)
+			return nil, errs
+		}
+	}
 	return outs, nil
 }
 

@@ -18,7 +18,11 @@ import (
 
 type applyOptions struct {
 	src      sourceFlags
+	how      planFlags
 	planFile string
+	checksum string
+	deletes  int
+	keep     int
 	output   string
 	yes      bool
 	noWait   bool
@@ -28,45 +32,66 @@ type applyOptions struct {
 func (a *app) applyCmd() *cobra.Command {
 	var o applyOptions
 	cmd := &cobra.Command{
-		Use:   "apply DIR | apply --plan FILE",
+		Use:   "apply DIR | apply PLAN [DIR]",
 		Short: "Plan, confirm, commit as one transaction, and wait until all is ready",
 		Long: `Plans DIR against the cluster, shows the plan, asks, and commits it as one transaction:
 all of it or nothing. Then waits until everything is ready. Ctrl-C while waiting ends
-the wait; what was committed stays.`,
-		Args: cobra.MaximumNArgs(1),
+the wait; what was committed stays.
+
+PLAN is a file that 'writ plan --out' made. Exactly that is committed, or nothing, when
+the cluster has moved since. It does not hold the values of Secrets: if they change, DIR
+is rendered again, and must come to the same documents.`,
+		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if (len(args) == 1) == (o.planFile != "") {
-				return usageError{errors.New("want a directory, or --plan FILE")}
+			if o.planFile == "" && len(args) > 0 && isPlanFile(args[0]) {
+				o.planFile, args = args[0], args[1:]
+			}
+			if len(args) > 1 || len(args) == 0 && o.planFile == "" {
+				return usageError{errors.New("want a directory, or a plan's file and perhaps its directory")}
 			}
 			c, err := a.connect()
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			work := applying{client: c}
-			if o.planFile != "" {
-				if work.plan, err = readPlan(o.planFile); err != nil {
-					return err
-				}
-			} else {
-				if work.bundle, err = a.bundle(cmd.Context(), args[0], &o.src); err != nil {
-					return err
-				}
-				if work.plan, err = apply.Compute(cmd.Context(), c, work.bundle, o.src.planOptions()); err != nil {
-					return o.src.locate(err)
-				}
+			work, err := a.toApply(cmd.Context(), c, args, &o)
+			if err != nil {
+				return err
 			}
 			return a.apply(cmd.Context(), work, o)
 		},
 	}
 	o.src.register(cmd)
+	o.how.register(cmd)
 	a.outputFlag(cmd, &o.output)
 	f := cmd.Flags()
 	f.StringVar(&o.planFile, "plan", "", "commit exactly this plan, made by 'writ plan --out'")
+	f.StringVar(&o.checksum, "checksum", "", "the checksum that the plan must have")
+	f.IntVar(&o.deletes, "allow-deletes", 0, "how many objects may be deleted (default: not all, and of many not most)")
+	f.IntVar(&o.keep, "keep-revisions", 10, "how many applications the release remembers")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&o.noWait, "no-wait", false, "do not wait until all is ready")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait until all is ready")
 	return cmd
+}
+
+// toApply reads the plan, or makes it.
+func (a *app) toApply(ctx context.Context, c *client.Client, args []string, o *applyOptions) (work applying, err error) {
+	work.client = c
+	if len(args) == 1 {
+		if work.bundle, err = a.bundle(ctx, args[0], &o.src); err != nil {
+			return work, err
+		}
+	}
+	if o.planFile != "" {
+		work.plan, err = readPlan(o.planFile, o.checksum)
+		return work, err
+	}
+	if o.checksum != "" {
+		return work, usageError{errors.New("--checksum is of a plan's file")}
+	}
+	work.plan, err = apply.Compute(ctx, c, work.bundle, o.src.planOptions(o.how))
+	return work, o.src.locate(err)
 }
 
 func (a *app) apply(ctx context.Context, work applying, o applyOptions) error {
@@ -78,7 +103,7 @@ func (a *app) apply(ctx context.Context, work applying, o applyOptions) error {
 			return err
 		}
 	}
-	result, err := apply.Apply(ctx, work.client, work.plan, work.bundle)
+	result, err := apply.Apply(ctx, work.client, work.plan, apply.CommitOptions{Bundle: work.bundle, AllowDeletes: o.deletes, KeepRevisions: o.keep})
 	if err != nil {
 		return o.src.locate(err)
 	}

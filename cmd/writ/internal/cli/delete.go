@@ -66,7 +66,7 @@ func (a *app) deleteRelease(ctx context.Context, name string, o deleteOptions) e
 			return err
 		}
 	}
-	result, err := apply.Apply(ctx, c, plan, nothing)
+	result, err := apply.Apply(ctx, c, plan, apply.CommitOptions{Bundle: nothing, AllowDeletes: -1})
 	if err != nil {
 		return err
 	}

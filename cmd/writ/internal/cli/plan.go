@@ -1,20 +1,22 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/apply"
 	"github.com/writ-dev/writ/cluster/client"
+	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render"
 )
 
 func (a *app) planCmd() *cobra.Command {
 	var (
 		src      sourceFlags
+		how      planFlags
 		output   string
 		out      string
 		exitCode bool
@@ -23,8 +25,9 @@ func (a *app) planCmd() *cobra.Command {
 		Use:   "plan DIR",
 		Short: "Show what applying a directory would change",
 		Long: `Renders DIR, compares the result with the cluster, and shows what would change. Nothing
-is written. With --out the plan is kept in a file: 'writ apply --plan FILE' then commits
-exactly that, or refuses because the cluster has moved.`,
+is written. With --out the plan is kept in a file: 'writ apply FILE' then commits exactly
+that, or refuses because the cluster has moved. The file's checksum, which is printed,
+tells one plan from another: 'writ apply FILE --checksum SUM' applies no other.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.bundle(cmd.Context(), args[0], &src)
@@ -36,12 +39,12 @@ exactly that, or refuses because the cluster has moved.`,
 				return err
 			}
 			defer c.Close()
-			p, err := apply.Compute(cmd.Context(), c, b, src.planOptions())
+			p, err := apply.Compute(cmd.Context(), c, b, src.planOptions(how))
 			if err != nil {
 				return src.locate(err)
 			}
 			if out != "" {
-				if err := writePlan(out, p); err != nil {
+				if err := a.writePlan(out, p); err != nil {
 					return err
 				}
 			}
@@ -57,36 +60,65 @@ exactly that, or refuses because the cluster has moved.`,
 		},
 	}
 	src.register(cmd)
+	how.register(cmd)
 	a.outputFlag(cmd, &output)
 	cmd.Flags().StringVar(&out, "out", "", "also write the plan to this file")
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 3 when there are changes")
 	return cmd
 }
 
-func writePlan(path string, p *apply.Plan) error {
-	b, err := json.Marshal(p)
+func (a *app) writePlan(path string, p *apply.Plan) error {
+	text, checksum, err := p.Encode()
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(b, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
+	a.step("plan", "%s  %s", path, checksum)
 	return nil
 }
 
-func readPlan(path string) (*apply.Plan, error) {
-	b, err := os.ReadFile(path)
+// maxPlan bounds a plan's file, in bytes.
+const maxPlan = 1 << 30
+
+// readPlan reads a plan's file. Where checksum is given, it must be that plan.
+func readPlan(path, checksum string) (*apply.Plan, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxPlan {
+		err = fmt.Errorf("it has %d bytes, more than %d", info.Size(), maxPlan)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the plan: %w", err)
 	}
-	p := new(apply.Plan)
-	if err := json.Unmarshal(b, p); err != nil {
-		return nil, fmt.Errorf("read the plan %s: %w", path, err)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the plan: %w", err)
 	}
-	if p.Release == "" || p.Digest == "" {
-		return nil, fmt.Errorf("read the plan %s: not a plan; make one with 'writ plan DIR --out FILE'", path)
+	p, is, err := apply.Decode(text)
+	if err != nil {
+		list := diag.From(err)
+		for i := range list {
+			list[i].Pos.File = path
+		}
+		return nil, list
+	}
+	if checksum != "" && checksum != is {
+		return nil, diag.List{{Code: "PLAN", Pos: diag.Position{File: path}, Message: fmt.Sprintf("is plan %s, not %s", is, checksum), Hint: "apply the plan that was reviewed"}}
 	}
 	return p, nil
+}
+
+// isPlanFile reports whether path is a plan's file, rather than sources.
+func isPlanFile(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := io.ReadFull(f, head)
+	return apply.IsPlan(head[:n])
 }
 
 // applying is a plan about to be committed, with what it came from.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-dev/writ/apply"
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/nodeagent/image"
 	"github.com/writ-dev/writ/render"
@@ -62,17 +60,6 @@ func (s *sourceFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.memory, "memory", "", "how much memory one evaluation may use (default 2GiB, or what writ.yaml says)")
 }
 
-// planOptions name the release: environments of one project are releases of
-// their own, so that none takes another's objects for gone.
-func (s *sourceFlags) planOptions() apply.Options {
-	o := apply.Options{Release: s.project.Name, Namespace: s.project.Namespace, By: userName()}
-	if e := s.environment(); e.Name != "" {
-		o.Release += "-" + e.Name
-		o.Namespace = cmp.Or(e.Namespace, o.Namespace)
-	}
-	return o
-}
-
 // environment is the one selected, or one without a name.
 func (s *sourceFlags) environment() render.Environment {
 	for _, e := range s.project.Environments {
@@ -81,13 +68,6 @@ func (s *sourceFlags) environment() render.Environment {
 		}
 	}
 	return render.Environment{}
-}
-
-func userName() string {
-	if u := os.Getenv("USER"); u != "" {
-		return u
-	}
-	return "uid " + hostUID()
 }
 
 // open reads the project file of a directory, or of the directory that a

@@ -82,14 +82,14 @@ func enterNamespace() (done bool, err error) {
 
 // deploy plans, shows, commits and waits.
 func (a *app) deploy(ctx context.Context, c *client.Client, b *render.Bundle, o upOptions, begin time.Time) error {
-	plan, err := apply.Compute(ctx, c, b, o.src.planOptions())
+	plan, err := apply.Compute(ctx, c, b, o.src.planOptions(planFlags{adopt: true, force: []string{"all"}}))
 	if err != nil {
 		return o.src.locate(err)
 	}
 	fmt.Fprintln(a.out)
 	plan.Print(a.out, a.color)
 	fmt.Fprintln(a.out)
-	result, err := apply.Apply(ctx, c, plan, b)
+	result, err := apply.Apply(ctx, c, plan, apply.CommitOptions{Bundle: b, AllowDeletes: -1})
 	if err != nil {
 		return o.src.locate(err)
 	}
