@@ -84,6 +84,9 @@ func (s *Server) sendValue(w http.ResponseWriter, r *http.Request, code int, v a
 // fail writes an error as a Status.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	st := statusOf(err)
+	if a, ok := w.(*record); ok {
+		a.failed(st)
+	}
 	if st.Details != nil && st.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(st.Details.RetryAfterSeconds)))
 	}

@@ -38,6 +38,12 @@ func start(t testing.TB) *harness {
 
 func startOn(t testing.TB, s *store.Store, p store.Proposer) *harness {
 	t.Helper()
+	return startWith(t, s, p, func(*apiserver.Options) {})
+}
+
+// startWith lets the test change the server's options.
+func startWith(t testing.TB, s *store.Store, p store.Proposer, change func(*apiserver.Options)) *harness {
+	t.Helper()
 	reg, err := registry.New(registry.Options{Store: s, Proposer: p})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +56,9 @@ func startOn(t testing.TB, s *store.Store, p store.Proposer) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := apiserver.New(apiserver.Options{Registry: reg, Credentials: creds, Version: "test"})
+	o := apiserver.Options{Registry: reg, Credentials: creds, Version: "test"}
+	change(&o)
+	srv, err := apiserver.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +110,12 @@ func (h *harness) admin(t testing.TB) *client.Client {
 // adminTLS is for requests by hand.
 func (h *harness) adminTLS(t testing.TB) *tls.Config {
 	t.Helper()
-	p, err := h.creds.Authority().Issue(auth.Subject{Name: auth.AdminUser, Groups: []string{auth.GroupMasters}})
+	return h.userTLS(t, auth.AdminUser, auth.GroupMasters)
+}
+
+func (h *harness) userTLS(t testing.TB, name string, groups ...string) *tls.Config {
+	t.Helper()
+	p, err := h.creds.Authority().Issue(auth.Subject{Name: name, Groups: groups})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const (
 // impersonate returns in whose name the request is made: u's own, or another's
 // when it asks for that and every part of it is allowed to u. The headers are
 // removed.
-func (s *Server) impersonate(u auth.User, r *http.Request) (auth.User, error) {
+func (s *Server) impersonate(u auth.User, r *http.Request, rec *record) (auth.User, error) {
 	want, asked := impersonated(r.Header)
 	if !asked {
 		return u, nil
@@ -38,7 +38,7 @@ func (s *Server) impersonate(u auth.User, r *http.Request) (auth.User, error) {
 		return u, apierrors.NewForbidden(schema.GroupResource{Resource: "users"}, want.Name, errText("nobody acts as the control plane itself"))
 	}
 	for _, a := range impersonations(want) {
-		if err := s.allowed(u, a); err != nil {
+		if err := s.allowed(u, a, rec); err != nil {
 			return u, err
 		}
 	}

@@ -90,6 +90,14 @@ func (i *requestInfo) long() bool {
 	return i.verb == "watch" || (i.sub == "log" && i.query.Get("follow") == "true")
 }
 
+// computes says whether the request takes computing time, rather than waits:
+// reads do, of all that need no node's answer, and transactions, which may hold
+// thousands of operations.
+func (i *requestInfo) computes() bool {
+	read := i.verb == "get" || i.verb == "list" || i.path != ""
+	return read && i.sub != "log" && i.sub != "access" || isTransaction(i)
+}
+
 func (i *requestInfo) kind() (api.Kind, bool) {
 	k, ok := api.ByResource(i.group, i.resource)
 	return k, ok && k.Version == i.version
@@ -113,8 +121,9 @@ func (i *requestInfo) attributes() auth.Attributes {
 
 // call is what the outer handler knows and the inner ones need.
 type call struct {
-	user auth.User
-	info *requestInfo
+	user   auth.User
+	info   *requestInfo
+	record *record // nil without an audit log
 	// manager is the program that asks, as managedFields name it.
 	manager string
 }
@@ -166,20 +175,21 @@ func (s *Server) client(c *call) *registry.Client {
 
 // authorize checks all but what depends on the body: the name of an object to
 // be created, and the operations of a transaction.
-func (s *Server) authorize(u auth.User, i *requestInfo) error {
-	a := i.attributes()
-	if a.Verb == "create" && a.Name == "" && a.Path == "" && u.Node() != "" || isTransaction(i) {
+func (s *Server) authorize(c *call) error {
+	a := c.info.attributes()
+	if a.Verb == "create" && a.Name == "" && a.Path == "" && c.user.Node() != "" || isTransaction(c.info) {
 		return nil // decided with the body read; see authorizeObject
 	}
-	return s.allowed(u, a)
+	return s.allowed(c.user, a, c.record)
 }
 
 func isTransaction(i *requestInfo) bool {
 	return i.group == api.Group && i.resource == "transactions"
 }
 
-func (s *Server) allowed(u auth.User, a auth.Attributes) error {
+func (s *Server) allowed(u auth.User, a auth.Attributes, rec *record) error {
 	d := auth.Authorize(u, a, s.facts())
+	rec.decided(d)
 	if d.Allowed {
 		return nil
 	}
@@ -187,8 +197,8 @@ func (s *Server) allowed(u auth.User, a auth.Attributes) error {
 }
 
 // authorizeObject decides what authorize left open.
-func (s *Server) authorizeObject(u auth.User, verb string, k api.Kind, sub string, key object.Key) error {
-	return s.allowed(u, auth.Attributes{Verb: verb, Group: k.Group, Resource: k.Resource, Subresource: sub, Namespace: key.Namespace, Name: key.Name})
+func (s *Server) authorizeObject(c *call, verb string, k api.Kind, sub string, key object.Key) error {
+	return s.allowed(c.user, auth.Attributes{Verb: verb, Group: k.Group, Resource: k.Resource, Subresource: sub, Namespace: key.Namespace, Name: key.Name}, c.record)
 }
 
 type errText string

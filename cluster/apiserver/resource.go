@@ -156,7 +156,8 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, c *call, k api.K
 	if err != nil {
 		return err
 	}
-	if err := s.authorizeObject(c.user, "create", k, "", obj.Key()); err != nil {
+	c.record.object(obj)
+	if err := s.authorizeObject(c, "create", k, "", obj.Key()); err != nil {
 		return err
 	}
 	out, err := s.client(c).CreateWith(r.Context(), obj, o)
@@ -352,6 +353,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, c *call, k api.Kin
 
 // sendObject writes one object in the form wanted.
 func (s *Server) sendObject(w http.ResponseWriter, r *http.Request, code int, k api.Kind, o object.Object) error {
+	callOf(r).record.object(o)
 	switch f := negotiate(r); f.as {
 	case "Table":
 		t := s.table(k, []object.Object{o}, include(r), true)

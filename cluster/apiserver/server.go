@@ -16,13 +16,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/writ-dev/writ/cluster/audit"
 	"github.com/writ-dev/writ/cluster/auth"
+	"github.com/writ-dev/writ/cluster/fair"
 	"github.com/writ-dev/writ/cluster/registry"
 )
 
@@ -32,9 +35,19 @@ const (
 	requestTime    = 60 * time.Second
 	writeTime      = 30 * time.Second // for one write of a watch's or log's event
 	shutdownTime   = 5 * time.Second
-	inFlight       = 400
-	watchesAtOnce  = 10000
 	retryAfterBusy = 1 // seconds
+
+	// Requests at once, how many of them one user may have (in percent), and how
+	// many more may wait for how long. Reading costs computing time, so what
+	// reads is counted by itself and by processors; what writes waits for the
+	// disk most of its time. Watches and the like last, and are counted apart.
+	readsPerCPU      = 8
+	writesAtOnce     = 128
+	ofOneUser        = 75
+	waiting          = 2048
+	waitTime         = 15 * time.Second
+	watchesAtOnce    = 10000
+	watchesOfOneUser = 2500
 )
 
 // Options configure a Server. Registry and Credentials are required.
@@ -46,6 +59,8 @@ type Options struct {
 	// Ready says whether the server can serve; nil means always. It is asked
 	// for /readyz and its error is shown.
 	Ready func(context.Context) error
+	// Audit is told of every request but those for health; it may be nil.
+	Audit *audit.Log
 	// Logger may be nil.
 	Logger *slog.Logger
 }
@@ -57,8 +72,9 @@ type Server struct {
 	openapi   *openapi
 	discovery *discovery
 	nodes     *http.Client
-	requests  chan struct{}
-	watches   chan struct{}
+	reads     *fair.Limiter
+	writes    *fair.Limiter
+	watches   *fair.Counter
 	// stop ends what would go on for long: watches and followed logs.
 	stopping context.Context
 	stop     context.CancelFunc
@@ -72,7 +88,15 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, requests: make(chan struct{}, inFlight), watches: make(chan struct{}, watchesAtOnce)}
+	limit := func(seats int) *fair.Limiter {
+		return fair.New(fair.Options{Seats: seats, PerFlow: seats * ofOneUser / 100, Queue: waiting, Wait: waitTime})
+	}
+	s := &Server{
+		o:       o,
+		reads:   limit(readsPerCPU * runtime.GOMAXPROCS(0)),
+		writes:  limit(writesAtOnce),
+		watches: fair.NewCounter(watchesAtOnce, watchesOfOneUser),
+	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	var err error
 	if s.openapi, err = newOpenAPI(); err != nil {
@@ -108,62 +132,87 @@ func (s *Server) routes() {
 
 // ServeHTTP handles one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer s.recover(w, r)
 	w.Header().Set("Cache-Control", "no-cache, private")
 	// Health is asked by those who have no credential; it tells nothing else.
 	if r.URL.Path == "/healthz" || r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
+		defer s.recover(w, r, nil)
 		s.mux.ServeHTTP(w, r)
 		return
 	}
+	a := s.begin(w, r)
+	if a != nil {
+		w = a
+	}
+	defer s.recover(w, r, a)
+	if err := s.serve(w, r, a); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+// serve does all that comes before a request's handler: who asks, in whose
+// name, whether it is their turn, and whether they may.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, a *record) error {
+	info := parseRequest(r)
+	a.about(info)
+	// Nobody holds a place for long by not sending, or not reading.
+	ctl := http.NewResponseController(w)
+	_ = ctl.SetReadDeadline(time.Now().Add(requestTime))
+	_ = ctl.SetWriteDeadline(time.Now().Add(requestTime + waitTime))
 	u, err := s.o.Credentials.Authenticate(r)
 	if err != nil || u.Name == registry.System.Name { // which no credential stands for
 		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
-		s.fail(w, r, apierrors.NewUnauthorized("Unauthorized"))
-		return
+		return apierrors.NewUnauthorized("Unauthorized")
 	}
-	if u, err = s.impersonate(u, r); err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	info := parseRequest(r)
-	release, err := s.admitRequest(info)
+	a.by(u)
+	release, err := s.place(r.Context(), u, info)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
 	defer release()
-	if err := s.authorize(u, info); err != nil {
-		s.fail(w, r, err)
-		return
+	if u, err = s.impersonate(u, r, a); err != nil {
+		return err
 	}
-	ctx := withCall(r.Context(), &call{user: u, info: info, manager: managerOf(r, info)})
-	if !info.long() {
+	a.as(u)
+	c := &call{user: u, info: info, record: a, manager: managerOf(r, info)}
+	if err := s.authorize(c); err != nil {
+		return err
+	}
+	ctx := withCall(r.Context(), c)
+	if info.long() {
+		_ = ctl.SetReadDeadline(time.Time{})
+	} else {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, requestTime)
 		defer cancel()
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	s.mux.ServeHTTP(w, r.WithContext(ctx))
+	return nil
 }
 
-// admitRequest takes a place among the requests at once.
-func (s *Server) admitRequest(info *requestInfo) (release func(), err error) {
-	places := s.requests
-	if info.long() {
-		places = s.watches
-	}
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
+// place waits for the user's turn among the requests at once.
+func (s *Server) place(ctx context.Context, u auth.User, info *requestInfo) (release func(), err error) {
+	switch {
+	case info.long():
+		release, err = s.watches.Acquire(u.Name)
+	case info.computes():
+		release, err = s.reads.Acquire(ctx, u.Name)
 	default:
-		return nil, apierrors.NewTooManyRequests("the server is handling too many requests, please try again later", retryAfterBusy)
+		release, err = s.writes.Acquire(ctx, u.Name)
 	}
+	switch {
+	case errors.Is(err, fair.ErrBusy):
+		return nil, apierrors.NewTooManyRequests("too many requests, please try again later", retryAfterBusy)
+	case err != nil:
+		return nil, apierrors.NewTimeoutError("the client went away while the request waited for its turn", 0)
+	}
+	return release, nil
 }
 
 // recover keeps a bug in one request from ending the server.
-func (s *Server) recover(w http.ResponseWriter, r *http.Request) {
+func (s *Server) recover(w http.ResponseWriter, r *http.Request, a *record) {
 	v := recover()
+	defer a.end(v != nil)
 	if v == nil {
 		return
 	}

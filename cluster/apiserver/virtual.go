@@ -59,6 +59,7 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, c *call) error
 	if err := json.Unmarshal(b, &t); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("decode transaction: %v", err))
 	}
+	c.record.operations(t.Operations)
 	for n, o := range t.Operations {
 		if o.Object.IsZero() {
 			return apierrors.NewBadRequest(fmt.Sprintf("operations[%d]: the object is missing", n))
@@ -71,7 +72,7 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, c *call) error
 		if o.Action == api.ActionUpdateStatus {
 			verb, sub = "update", registry.SubStatus
 		}
-		if err := s.authorizeObject(c.user, verb, k, sub, o.Object.Key()); err != nil {
+		if err := s.authorizeObject(c, verb, k, sub, o.Object.Key()); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/writ-dev/writ/cluster/apiserver"
+	"github.com/writ-dev/writ/cluster/audit"
 	"github.com/writ-dev/writ/cluster/auth"
 	"github.com/writ-dev/writ/cluster/consensus"
 	"github.com/writ-dev/writ/cluster/controller"
@@ -52,6 +53,11 @@ type Options struct {
 	// EncryptionKeyFile holds the keys that the log and the snapshots are sealed
 	// with; see cluster/seal. Default: encryption.key in Data, made if absent.
 	EncryptionKeyFile string
+	// AuditPath is the file of the audit log; empty means none. Full files, of
+	// AuditMaxSize bytes, are kept up to AuditMaxBackups; see cluster/audit.
+	AuditPath       string
+	AuditMaxSize    int64
+	AuditMaxBackups int
 	// Version is Writ's version, shown by the API.
 	Version string
 	// Logger may be nil.
@@ -62,7 +68,8 @@ type Options struct {
 type Server struct {
 	o     Options
 	ready chan struct{}
-	url   string // set before ready is closed
+	url   string     // set before ready is closed
+	audit *audit.Log // set by Run; may be nil
 }
 
 // New checks o and makes a Server that does nothing until Run.
@@ -105,6 +112,9 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	defer func() { _ = listener.Close() }() // Serve has closed it unless it was never reached
 
+	if s.audit, err = s.openAudit(); err != nil {
+		return err
+	}
 	keys, err := s.openKeys()
 	if err != nil {
 		return err
@@ -147,7 +157,7 @@ func (s *Server) serve(ctx context.Context, l net.Listener, state *store.Store, 
 		return err
 	}
 	front, err := apiserver.New(apiserver.Options{
-		Registry: reg, Credentials: creds, Version: s.o.Version,
+		Registry: reg, Credentials: creds, Version: s.o.Version, Audit: s.audit,
 		Ready: node.Barrier, Logger: s.o.Logger.With("component", "api"),
 	})
 	if err != nil {
@@ -167,7 +177,14 @@ func (s *Server) serve(ctx context.Context, l net.Listener, state *store.Store, 
 			return nil
 		}
 	})
-	g.Go(func() error { return front.Serve(ctx, l) })
+	auditCtx, audited := context.WithCancel(context.WithoutCancel(ctx))
+	g.Go(func() error {
+		defer audited() // after the last request
+		return front.Serve(ctx, l)
+	})
+	if s.audit != nil {
+		g.Go(func() error { return s.audit.Run(auditCtx) })
+	}
 	for _, c := range loops {
 		g.Go(func() error {
 			if err := c.Run(ctx); err != nil {
@@ -181,6 +198,14 @@ func (s *Server) serve(ctx context.Context, l net.Listener, state *store.Store, 
 	s.url = reach.local
 	close(s.ready)
 	return g.Wait()
+}
+
+// openAudit opens the audit log; there is none without a path.
+func (s *Server) openAudit() (*audit.Log, error) {
+	if s.o.AuditPath == "" {
+		return nil, nil
+	}
+	return audit.Open(audit.Options{Path: s.o.AuditPath, MaxSize: s.o.AuditMaxSize, MaxBackups: s.o.AuditMaxBackups, Logger: s.o.Logger})
 }
 
 // keepHouse removes old Events and renews certificates. What fails is tried

@@ -37,11 +37,13 @@ cluster/structural: cluster/expression cluster/api
 cluster/store: cluster/object
 cluster/store/proposertest: cluster/store cluster/object
 cluster/seal:
+cluster/audit:
+cluster/fair:
 cluster/consensus: cluster/store cluster/seal cluster/object
 cluster/auth: cluster/rbac
 cluster/client: cluster/api cluster/object
 cluster/registry: cluster/ownership cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
-cluster/apiserver: cluster/registry cluster/auth cluster/rbac cluster/api cluster/object
+cluster/apiserver: cluster/registry cluster/auth cluster/audit cluster/fair cluster/rbac cluster/api cluster/object
 cluster/controller: cluster/api cluster/object
 cluster/controllers/deployment: cluster/controller cluster/api cluster/object
 cluster/controllers/replicaset: cluster/controller cluster/api cluster/object
@@ -53,7 +55,7 @@ cluster/controllers/clusterrole: cluster/controller cluster/rbac cluster/api clu
 cluster/controllers/node: cluster/controller cluster/api cluster/object
 cluster/controllers/dependency: cluster/controller cluster/access cluster/api cluster/object
 cluster/scheduler: cluster/controller cluster/api cluster/object
-cluster/server: cluster/consensus cluster/seal cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/clusterrole cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
+cluster/server: cluster/audit cluster/consensus cluster/seal cluster/store cluster/registry cluster/apiserver cluster/auth cluster/admission cluster/controller cluster/controllers/deployment cluster/controllers/replicaset cluster/controllers/job cluster/controllers/endpoint cluster/controllers/gc cluster/controllers/namespace cluster/controllers/clusterrole cluster/controllers/node cluster/controllers/dependency cluster/scheduler cluster/api cluster/object
 render: lang lang/cue lang/jsonnet lang/yaml lang/diag stdlib cluster/object cluster/api
 render/schema: cluster/builtin cluster/structural cluster/expression cluster/api cluster/object
 render/cache: lang

@@ -14,8 +14,9 @@ import (
 
 func (a *app) serverCmd() *cobra.Command {
 	var (
-		data, listen, keyFile string
-		verbose               bool
+		o            server.Options
+		auditMaxSize int64
+		verbose      bool
 	)
 	cmd := &cobra.Command{
 		Use:   "server --data DIR",
@@ -26,22 +27,31 @@ for 'writ agent'. An acknowledged write is on disk.
 
 The log and its snapshots are sealed (AES-256-GCM) with the key in encryption.key,
 which is made in the data directory; keep it elsewhere with --encryption-key-file.
-'writ key' rotates it.`,
+'writ key' rotates it.
+
+With --audit-log-path every request but those for health is logged, refused ones too:
+who, what, the decision and its reason, the result and how long it took, one line of
+JSON each (audit.k8s.io/v1 Event, level Metadata), never what was sent or answered.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if data == "" {
+			if o.Data == "" {
 				return usageError{errors.New("--data DIR is required: it keeps the cluster's state")}
 			}
-			dir, err := filepath.Abs(data)
-			if err != nil {
-				return err
+			if auditMaxSize < 1 || o.AuditMaxBackups < 1 {
+				return usageError{errors.New("--audit-log-maxsize and --audit-log-maxbackup must be positive")}
 			}
-			if keyFile != "" {
-				if keyFile, err = filepath.Abs(keyFile); err != nil {
+			for _, path := range []*string{&o.Data, &o.EncryptionKeyFile, &o.AuditPath} {
+				if *path == "" {
+					continue
+				}
+				abs, err := filepath.Abs(*path)
+				if err != nil {
 					return err
 				}
+				*path = abs
 			}
-			s, err := server.New(server.Options{Data: dir, Listen: listen, EncryptionKeyFile: keyFile, Version: buildVersion(), Logger: a.logger(verbose)})
+			o.AuditMaxSize, o.Version, o.Logger = auditMaxSize<<20, buildVersion(), a.logger(verbose)
+			s, err := server.New(o)
 			if err != nil {
 				return err
 			}
@@ -62,9 +72,12 @@ which is made in the data directory; keep it elsewhere with --encryption-key-fil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&data, "data", "", "directory of the cluster's state (required)")
-	f.StringVar(&listen, "listen", "127.0.0.1:6443", "address to serve the API on")
-	f.StringVar(&keyFile, "encryption-key-file", "", "file of the keys that seal the data (default DATA/encryption.key, made if absent)")
+	f.StringVar(&o.Data, "data", "", "directory of the cluster's state (required)")
+	f.StringVar(&o.Listen, "listen", "127.0.0.1:6443", "address to serve the API on")
+	f.StringVar(&o.EncryptionKeyFile, "encryption-key-file", "", "file of the keys that seal the data (default DATA/encryption.key, made if absent)")
+	f.StringVar(&o.AuditPath, "audit-log-path", "", "file of the audit log (default: none is kept)")
+	f.Int64Var(&auditMaxSize, "audit-log-maxsize", 100, "size in MiB at which the audit log is rotated")
+	f.IntVar(&o.AuditMaxBackups, "audit-log-maxbackup", 10, "how many rotated audit logs are kept")
 	f.BoolVarP(&verbose, "verbose", "v", false, "log what the control plane does")
 	return cmd
 }
