@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares `writ render` with the languages' own tools on generated
-# repositories of N applications (default 1000), in one run on one machine.
-# Ratios are of wall time; compare rows of one run only.
+# repositories of N applications (default 1000) of five documents each, in one
+# run on one machine. Ratios are of wall time; compare rows of one run only.
 #
 #	.ci/bench-render.sh [N]
 set -euo pipefail
@@ -58,6 +58,22 @@ package lib
 			metadata: {"name": name, labels: _labels}
 			data: env
 		}
+		account: {
+			apiVersion: "v1"
+			kind:       "ServiceAccount"
+			metadata: {"name": name, labels: _labels}
+			automountServiceAccountToken: false
+		}
+		policy: {
+			apiVersion: "networking.k8s.io/v1"
+			kind:       "NetworkPolicy"
+			metadata: {"name": name, labels: _labels}
+			spec: {
+				podSelector: matchLabels: _labels
+				policyTypes: ["Ingress"]
+				ingress: [{from: [{podSelector: {}}], ports: [{port: 8080}]}]
+			}
+		}
 	}
 }
 CUE
@@ -85,6 +101,17 @@ cat >"$dir/jsonnet/lib/app.libsonnet" <<'JSONNET'
       spec: { selector: labels, ports: [{ port: 80, targetPort: 8080 }] },
     },
     config: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: a.name, labels: labels }, data: a.env },
+    account: {
+      apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: a.name, labels: labels },
+      automountServiceAccountToken: false,
+    },
+    policy: {
+      apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: { name: a.name, labels: labels },
+      spec: {
+        podSelector: { matchLabels: labels }, policyTypes: ['Ingress'],
+        ingress: [{ from: [{ podSelector: {} }], ports: [{ port: 8080 }] }],
+      },
+    },
   },
 }
 JSONNET
@@ -104,24 +131,31 @@ printf '}\n' >>"$dir/jsonnet/all.jsonnet"
 for l in cue jsonnet; do printf 'units: {apps: {entry: "apps/*"}}\n' >"$dir/$l/writ.yaml"; done
 sleep 3 # files that are new are not trusted to be unchanged
 
-# ms prints how many milliseconds a command takes.
-ms() {
-	local begin
-	begin=$(date +%s%N)
-	"$@" >/dev/null
-	echo $((($(date +%s%N) - begin) / 1000000))
+# measure runs a command and sets wall and processor time, in milliseconds.
+measure() {
+	local times
+	times=$({ TIMEFORMAT='%3R %3U %3S'; time "$@" >/dev/null 2>&1; } 2>&1)
+	read -r wall user system <<<"${times//./}"
+	wall=$((10#$wall)) processor=$((10#$user + 10#$system))
 }
-row() { printf '%-34s %7d ms   %5.2f\n' "$1" "$2" "$(echo "$2 / $3" | bc -l)"; }
+row() { printf '%-34s %7d ms %7d ms   %5.2f\n' "$1" "$wall" "$processor" "$(echo "$wall / $peer" | bc -l)"; }
 
+printf '%-34s %10s %10s %7s\n' "$n applications" wall processor ratio
 for l in cue jsonnet; do
 	if [ $l = cue ]; then
-		peer=$(cd "$dir/cue" && ms "$dir/bin/cue" export ./apps/...)
+		cd "$dir/cue"
+		measure "$dir/bin/cue" export ./apps/...
 	else
-		peer=$(cd "$dir/jsonnet" && ms "$dir/bin/jsonnet" all.jsonnet)
+		cd "$dir/jsonnet"
+		measure "$dir/bin/jsonnet" all.jsonnet
 	fi
-	row "$l: its own tool" "$peer" "$peer"
-	row "$l: writ render, nothing kept" "$(ms "$dir/writ" render "$dir/$l" -o jsonl)" "$peer"
-	row "$l: writ render, nothing changed" "$(ms "$dir/writ" render "$dir/$l" -o jsonl)" "$peer"
-	sed -i 's/replicas: 2/replicas: 3/' "$dir/$l/apps/app-0001"*/app.cue "$dir/$l/apps/app-0001.jsonnet" 2>/dev/null || true
-	row "$l: writ render, one changed" "$(ms "$dir/writ" render "$dir/$l" -o jsonl)" "$peer"
+	peer=$wall
+	row "$l: its own tool"
+	measure "$dir/writ" render . -o jsonl
+	row "$l: writ render, nothing kept"
+	measure "$dir/writ" render . -o jsonl
+	row "$l: writ render, nothing changed"
+	sed -i 's/replicas: 2/replicas: 3/' apps/app-0001*/app.cue apps/app-0001.jsonnet 2>/dev/null || true
+	measure "$dir/writ" render . -o jsonl
+	row "$l: writ render, one changed"
 done
