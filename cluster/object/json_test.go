@@ -124,3 +124,63 @@ func BenchmarkMarshalReference(b *testing.B) {
 		}
 	}
 }
+
+// FuzzFromTree: an object made of a tree is what reading its document makes.
+func FuzzFromTree(f *testing.F) {
+	for _, seed := range []string{
+		document, `{"apiVersion":"v1","kind":"A","metadata":{"name":"a","generation":3,"finalizers":["x"],"ownerReferences":[{"kind":"B","uid":"u","controller":true}],"annotations":{}}}`,
+		`{"apiVersion":"v1","kind":"A","metadata":null}`, `{"apiVersion":1,"kind":"A"}`, `{"kind":"A"}`, `{"apiVersion":"v1","kind":"A","metadata":{"labels":{"a":1}}}`,
+		`{"apiVersion":"v1","kind":"A","metadata":{"labels":{"a":null},"finalizers":[null],"ownerReferences":[null,{}]}}`, `{"apiVersion":"v1","kind":"A","metadata":{"generation":1.5}}`, `{"apiVersion":"v1","kind":"A","metadata":{"generation":9223372036854775808}}`,
+		`{"apiVersion":"v1","kind":"A","metadata":{"finalizers":[],"labels":{},"ownerReferences":[]}}`, `{"apiVersion":"v1","kind":"A","metadata":[]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := object.Unmarshal(b)
+		tree, ok := v.(map[string]any)
+		if err != nil || !ok {
+			return
+		}
+		heads := []map[string]any{tree, member(tree, "metadata")}
+		refs, _ := member(tree, "metadata")["ownerReferences"].([]any)
+		for _, r := range refs {
+			m, _ := r.(map[string]any)
+			heads = append(heads, m)
+		}
+		for _, exact := range heads {
+			for key := range exact {
+				for _, name := range []string{"apiVersion", "kind", "metadata", "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "labels", "annotations", "ownerReferences", "finalizers", "controller", "blockOwnerDeletion"} {
+					if key != name && strings.EqualFold(key, name) {
+						t.Skip("encoding/json takes names in any case")
+					}
+				}
+			}
+		}
+		got, err := object.FromTree(tree)
+		doc, _ := object.Marshal(tree)
+		want, wantErr := object.Parse(doc)
+		if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+			t.Fatalf("FromTree(%s): %v, want %v", doc, err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		is, was := *got.Meta(), *want.Meta()
+		for _, m := range []*object.Meta{&is, &was} {
+			if len(m.Finalizers) == 0 {
+				m.Finalizers = nil
+			}
+			if len(m.OwnerReferences) == 0 {
+				m.OwnerReferences = nil
+			}
+		}
+		if !reflect.DeepEqual(is, was) || got.Key() != want.Key() || got.APIVersion() != want.APIVersion() || !bytes.Equal(got.JSON(), want.JSON()) {
+			t.Fatalf("FromTree(%s) = %+v, want %+v", doc, is, was)
+		}
+	})
+}
+
+func member(tree map[string]any, name string) map[string]any {
+	m, _ := tree[name].(map[string]any)
+	return m
+}

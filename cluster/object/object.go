@@ -162,17 +162,10 @@ func FromTree(tree map[string]any) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	head := map[string]any{}
-	for _, name := range []string{"apiVersion", "kind", "metadata"} {
-		if v, ok := tree[name]; ok {
-			head[name] = v
-		}
+	if o, ok := ofTree(b, tree); ok {
+		return o, nil
 	}
-	top, err := Marshal(head)
-	if err != nil {
-		return Object{}, err
-	}
-	return ParseHead(b, top)
+	return Parse(b) // which says what is wrong
 }
 
 // IsZero reports whether o is "no object".

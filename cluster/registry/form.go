@@ -121,8 +121,11 @@ func (t *tx) admit(k api.Kind, tree map[string]any, old object.Object) (object.O
 	return canonical(o)
 }
 
-// canonical returns o in the stored byte form.
+// canonical returns o, which was made from a tree, in the stored byte form.
 func canonical(o object.Object) (object.Object, error) {
+	if o.Meta().ResourceVersion == "" {
+		return o, nil
+	}
 	b, err := bare(o)
 	if err != nil {
 		return o, apierrors.NewInternalError(err)
