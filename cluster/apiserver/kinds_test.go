@@ -2,6 +2,7 @@ package apiserver_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ func TestKubectlKinds(t *testing.T) {
 		"Job":                fmt.Sprintf(`spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: %q}]}}}`, image),
 		"Dependency":         `spec: {consumer: {kind: Deployment, name: a}, target: {service: {name: a, ports: ["80"]}}}`,
 		"Release":            `spec: {revision: 1, digest: "sha256:0"}`,
+		"ReleaseRevision":    `spec: {release: a, revision: 1, digest: "sha256:0"}`,
 		"Lease":              `spec: {holderIdentity: a, leaseDurationSeconds: 40}`,
 		"Role":               `rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]`,
 		"ClusterRole":        `rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]`,
@@ -45,12 +47,21 @@ func TestKubectlKinds(t *testing.T) {
 	testKind(t, k, api.DependencyKind, bodies)
 }
 
-// manifest is one object of a kind, named a.
-func manifest(kind api.Kind, bodies map[string]string) string {
-	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: a}\n", kind.APIVersion(), kind.Kind)
-	if kind.Namespaced {
-		text = strings.Replace(text, "name: a", "name: a, namespace: default", 1)
+// nameOf is a name that an object of a kind may have.
+func nameOf(kind api.Kind) string {
+	if kind.Kind == api.RevisionKind.Kind {
+		return "a.1" // the release and the revision
 	}
+	return "a"
+}
+
+// manifest is one object of a kind.
+func manifest(kind api.Kind, bodies map[string]string) string {
+	meta := "name: " + nameOf(kind)
+	if kind.Namespaced {
+		meta += ", namespace: default"
+	}
+	text := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {%s}\n", kind.APIVersion(), kind.Kind, meta)
 	body := bodies[kind.Kind]
 	if strings.HasPrefix(body, "{") {
 		// A flow mapping of several fields: one a line.
@@ -78,7 +89,7 @@ func testKind(t *testing.T, k *kubectl, kind api.Kind, bodies map[string]string)
 		if kind.Group != "" {
 			resource += "." + kind.Group
 		}
-		text := manifest(kind, bodies)
+		text, name := manifest(kind, bodies), nameOf(kind)
 		if kind.System {
 			if said := k.fails(t, text, "apply", "-f", "-"); !strings.Contains(said, kind.Kind) && !strings.Contains(said, kind.Resource) {
 				t.Errorf("a refusal that names no %s: %s", kind.Kind, said)
@@ -86,13 +97,13 @@ func testKind(t *testing.T, k *kubectl, kind api.Kind, bodies map[string]string)
 			k.run(t, "", "get", resource, "-A")
 			return
 		}
-		if out := k.run(t, text, "apply", "-f", "-"); !strings.Contains(out, "/a created") {
+		if out := k.run(t, text, "apply", "-f", "-"); !strings.Contains(out, "/"+name+" created") {
 			t.Errorf("apply: %s", out)
 		}
-		if out := k.run(t, text, "apply", "-f", "-"); !strings.Contains(out, "/a unchanged") && kind.Kind != "EndpointSlice" { // defaults inside of its lists look like a change to kubectl
+		if out := k.run(t, text, "apply", "-f", "-"); !strings.Contains(out, "/"+name+" unchanged") && kind.Kind != "EndpointSlice" { // defaults inside of its lists look like a change to kubectl
 			t.Errorf("apply again: %s", out)
 		}
-		args := []string{"get", resource, "a"}
+		args := []string{"get", resource, name}
 		if kind.Namespaced {
 			args = append(args, "-n", "default")
 		}
@@ -101,7 +112,7 @@ func testKind(t *testing.T, k *kubectl, kind api.Kind, bodies map[string]string)
 		}
 		k.run(t, "", "explain", resource)
 		args[0] = "delete"
-		if out := k.run(t, "", append(args, "--wait=false")...); !strings.Contains(out, `"a" deleted`) {
+		if out := k.run(t, "", append(args, "--wait=false")...); !strings.Contains(out, strconv.Quote(name)+" deleted") {
 			t.Errorf("delete: %s", out)
 		}
 	})
