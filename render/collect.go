@@ -124,7 +124,7 @@ func (c *collector) add(v lang.Value, path string, near diag.Position, apiVersio
 		c.fail(origin.Field(".metadata"), path, ".metadata", message, hint)
 		return
 	}
-	if k, served := api.Lookup(group, kind); served && k.Namespaced {
+	if k, known := api.Known(group, kind); known && k.Namespaced {
 		if ns, has := meta.Field("namespace"); !has || ns.Kind == lang.String && ns.Text == "" {
 			meta = withField(meta, "namespace", lang.Value{Kind: lang.String, Text: c.namespace})
 			v = withField(v, "metadata", meta)

@@ -39,6 +39,14 @@ func TestCheck(t *testing.T) {
 			`Dependency store-web: {apiVersion: writ.dev/v1alpha1, kind: Dependency, metadata: {name: store-web, namespace: d}, spec: {consumer: {kind: Deployment, name: store}, start: ready, target: {service: {name: web}}}}`,
 			`Job seed: {apiVersion: batch/v1, kind: Job, metadata: {name: seed, namespace: d}, spec: {template: {metadata: {labels: {app: store}}}}}`},
 			nil},
+		{"a CronJob uses it", []string{`Dependency web-store: {spec: {consumer: {kind: CronJob, name: night}}}`,
+			`CronJob night: {apiVersion: batch/v1, kind: CronJob, metadata: {name: night, namespace: d}}`}, nil},
+		{"DEP001, a CronJob", []string{`Dependency web-store: {spec: {consumer: {kind: CronJob, name: night}}}`}, []string{
+			".spec.consumer.name: the consumer CronJob d/night does not exist (DEP001); create the CronJob first, or in the same transaction"}},
+		{"DEP005, a CronJob", []string{`Dependency web-store: {spec: {consumer: {kind: CronJob, name: night}, start: ready}}`,
+			`CronJob night: {apiVersion: batch/v1, kind: CronJob, metadata: {name: night, namespace: d}, spec: {jobTemplate: {spec: {template: {metadata: {labels: {app: night}}}}}}}`,
+			`Service store: {spec: {selector: {app: night}}}`}, []string{
+			".spec.start: CronJob/night would wait for itself: Service d/store selects its own pods (DEP005); use start: none, or remove the Dependency: a workload may always use its own Services"}},
 		{"self without waiting", []string{`Dependency web-store: {spec: {consumer: {name: store}}}`}, nil},
 		{"waiting for another", []string{`Dependency web-store: {spec: {start: ready}}`}, nil},
 	}

@@ -25,6 +25,10 @@ func podLabels(o object.Object) map[string]string {
 		if j, err := api.Decode[batchv1.Job](o); err == nil {
 			return j.Spec.Template.Labels
 		}
+	case api.CronJob.Kind:
+		if c, err := api.Decode[batchv1.CronJob](o); err == nil {
+			return c.Spec.JobTemplate.Spec.Template.Labels
+		}
 	}
 	return nil
 }

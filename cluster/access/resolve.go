@@ -245,7 +245,7 @@ func consumerExists(s State, namespace string, c api.WorkloadReference) bool {
 }
 
 // workloadKinds are the kinds that may depend on something.
-var workloadKinds = []api.Kind{api.Deployment, api.ReplicaSet, api.Job, api.Pod}
+var workloadKinds = []api.Kind{api.Deployment, api.ReplicaSet, api.CronJob, api.Job, api.Pod}
 
 func workloadKind(kind string) (api.Kind, bool) {
 	for _, k := range workloadKinds {

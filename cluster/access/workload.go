@@ -16,7 +16,7 @@ type Workload struct {
 func (w Workload) String() string { return w.Kind + "/" + w.Name }
 
 // WorkloadOf follows the pod's chain of controllers: Pod to ReplicaSet to
-// Deployment, Pod to Job, or the pod itself. Each step must name a live object
+// Deployment, Pod to Job to CronJob, or the pod itself. Each step must name a live object
 // in the pod's namespace by its UID; else the pod acts for nobody, and false is
 // returned. Labels do not count.
 func WorkloadOf(s State, pod object.Object) (Workload, bool) {
@@ -41,8 +41,19 @@ func WorkloadOf(s State, pod object.Object) (Workload, bool) {
 			return Workload{Kind: api.Deployment.Kind, Name: d.Name(), UID: d.Meta().UID}, true
 		}
 	case refersTo(r, api.Job):
-		if j, ok := owner(s, api.Job, pod.Namespace(), r); ok {
+		j, ok := owner(s, api.Job, pod.Namespace(), r)
+		if !ok {
+			return Workload{}, false
+		}
+		up := j.Controller()
+		if up == nil {
 			return Workload{Kind: api.Job.Kind, Name: j.Name(), UID: j.Meta().UID}, true
+		}
+		if !refersTo(up, api.CronJob) {
+			return Workload{}, false
+		}
+		if c, ok := owner(s, api.CronJob, pod.Namespace(), up); ok {
+			return Workload{Kind: api.CronJob.Kind, Name: c.Name(), UID: c.Meta().UID}, true
 		}
 	}
 	return Workload{}, false

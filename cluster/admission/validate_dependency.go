@@ -11,7 +11,7 @@ import (
 )
 
 // consumers are the kinds that may depend on something.
-var consumers = []string{api.Deployment.Kind, api.ReplicaSet.Kind, api.Job.Kind, api.Pod.Kind}
+var consumers = []string{api.Deployment.Kind, api.ReplicaSet.Kind, api.CronJob.Kind, api.Job.Kind, api.Pod.Kind}
 
 func (p *problems) dependency(d *api.Dependency) {
 	s := &d.Spec

@@ -88,6 +88,18 @@ var Kinds = []Kind{
 	DependencyKind, GrantKind, Deployment, ReplicaSet, Job, Pod, EventKind, ReleaseKind, RevisionKind,
 }
 
+// CronJob is not served. It is known all the same: the Jobs that it makes elsewhere
+// use what it declares.
+var CronJob = Kind{Group: "batch", Version: "v1", Kind: "CronJob", Resource: "cronjobs", Singular: "cronjob", ShortNames: []string{"cj"}, Categories: []string{"all"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(batchv1.CronJob) }}
+
+// Known finds a kind that is served, or that may declare dependencies.
+func Known(group, kind string) (Kind, bool) {
+	if group == CronJob.Group && kind == CronJob.Kind {
+		return CronJob, true
+	}
+	return Lookup(group, kind)
+}
+
 // Lookup finds a served kind by group and kind.
 func Lookup(group, kind string) (Kind, bool) {
 	for _, k := range Kinds {

@@ -60,7 +60,7 @@ type DependencySpec struct {
 	Mode string `json:"mode,omitempty"`
 }
 
-// WorkloadReference names a workload: a Deployment, ReplicaSet, Job or Pod.
+// WorkloadReference names a workload: a Deployment, ReplicaSet, CronJob, Job or Pod.
 type WorkloadReference struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`

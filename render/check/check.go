@@ -67,9 +67,9 @@ type gate struct {
 	errs    diag.List
 }
 
-// checked is a document of a kind that Writ serves, with defaults. Good says
-// that it is right by itself; one that is not is there all the same for others
-// to refer to.
+// checked is a document of a kind that Writ knows, with defaults if it is served.
+// Good says that it is right by itself; one that is not is there all the same for
+// others to refer to.
 type checked struct {
 	object object.Object
 	origin render.Origin
@@ -97,8 +97,11 @@ func (c *gate) document(d render.Document, j Judgement, o Options) {
 func (c *gate) dependencies(documents []render.Document, judged []Judgement) {
 	var all []checked
 	for i, d := range documents {
-		if j := judged[i]; j.Served {
+		switch j := judged[i]; {
+		case j.Served:
 			all = append(all, checked{object: j.object(d.Object), origin: d.Origin, good: len(j.Problems) == 0})
+		case consumes(d.Object):
+			all = append(all, checked{object: d.Object, origin: d.Origin, good: true})
 		}
 	}
 	for _, f := range dependencies(all) {
@@ -114,6 +117,13 @@ func (c *gate) dependencies(documents []render.Document, judged []Judgement) {
 func served(o object.Object) (api.Kind, bool) {
 	k, ok := api.Lookup(o.Group(), o.Kind())
 	return k, ok && k.APIVersion() == o.APIVersion()
+}
+
+// consumes reports whether a document that is not served may declare dependencies
+// all the same.
+func consumes(o object.Object) bool {
+	_, ok := api.Known(o.Group(), o.Kind())
+	return ok
 }
 
 // dependencies applies the dependency rules that see other objects.

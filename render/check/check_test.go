@@ -120,6 +120,28 @@ func TestUnknownKindsAreCounted(t *testing.T) {
 	}
 }
 
+// TestCronJobConsumes: it is not served, and declares dependencies all the same.
+func TestCronJobConsumes(t *testing.T) {
+	const cron = `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"web"},"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i:1"}]}}}}}}`
+	uses := strings.Replace(dependency("web", "api", "80", "none"), `"Deployment"`, `"CronJob"`, 1)
+	b := bundle(t, cron, uses)
+	verdict, err := check.Bundle(b, check.Options{AllowUnknown: true})
+	if err != nil || len(verdict.Warnings) > 0 {
+		t.Errorf("the gate says %v and %v", err, verdict.Warnings)
+	}
+	for _, target := range []check.Target{check.Writ, check.Kubernetes} {
+		report, err := check.Run(t.Context(), b, check.Subject{Target: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range report.Findings {
+			if f.Code != check.CodeNotServed {
+				t.Errorf("for %s: %v", target, f.Diagnostic)
+			}
+		}
+	}
+}
+
 func TestConsumerElsewhereIsAWarning(t *testing.T) {
 	report, err := check.Bundle(bundle(t, deployment("web", ""), dependency("wbe", "api", "80", "none")), check.Options{})
 	if err != nil {

@@ -71,8 +71,9 @@ type checker struct {
 	pods    pods
 	// spent is what the rules of definitions have cost.
 	spent uint64
-	// served are the documents of kinds that Writ serves, unserved those of
-	// other known kinds, by apiVersion and kind.
+	// served are the documents of kinds that Writ serves, or that may declare
+	// dependencies; unserved those of known kinds that it does not, by apiVersion
+	// and kind.
 	served   []checked
 	unserved map[string][]render.Document
 }
@@ -116,6 +117,9 @@ func (c *checker) document(d render.Document) error {
 // cluster adds what Writ's cluster says to a document.
 func (c *checker) cluster(d render.Document, known bool, found *schema.Result) {
 	k, ok := served(d.Object)
+	if !ok && consumes(d.Object) {
+		c.served = append(c.served, checked{object: d.Object, origin: d.Origin, good: len(found.Problems) == 0})
+	}
 	switch {
 	case ok && c.subject.Target == Kubernetes && k.Group != api.Group:
 		// The dependency rules see the document as Writ would store it.
