@@ -101,12 +101,12 @@ func TestMistakes(t *testing.T) {
 		name, cue, jsonnet string
 		wantCUE, want      string
 	}{
-		{"unknown field", `replica: 2`, `replica: 2`, "replica: field not allowed", "has no field replica; it has image"},
-		{"bad name of a port", `ports: "HTTP": port: 80`, `ports: { HTTP: { port: 80 } }`, "ports.HTTP: field not allowed", "ports: a name is lower-case"},
+		{"unknown field", `replica: 2`, `replica: 2`, "replica: field not allowed", "has no field replica; it has args"},
+		{"bad name of a port", `ports: "HTTP": port: 80`, `ports: { HTTP: { port: 80 } }`, "ports.HTTP: field not allowed", "ports.HTTP: the name of a port is lower-case"},
 		{"port that is no number", `ports: http: port: "80"`, `ports: { http: { port: '80' } }`, `ports.http.port`, `ports.http.port: must be a whole number from 1 to 65535, not "80"`},
 		{"negative replicas", `replicas: -1`, `replicas: -1`, "replicas is a whole number, 0 or more", "replicas: must be a whole number"},
-		{"number in env", `env: A: 1`, `env: { A: 1 }`, "put numbers in quotes", "put it in quotes"},
-		{"dependency without port", `dependencies: api: service: "api"`, `dependencies: { api: 'api' }`, `a service is written "name:port"`, `a service is written "name:port"`},
+		{"number in env", `env: A: 1`, `env: { A: 1 }`, "put numbers in quotes", "put numbers in quotes"},
+		{"dependency without port", `dependencies: api: service: "api"`, `dependencies: { api: { service: 'api' } }`, `a service is written "name:port"`, `a service is written "name:port"`},
 		{"relative probe", `probes: http: path: "x"`, `probes: { http: { path: 'x' } }`, "a path begins with /", "a path begins with /"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

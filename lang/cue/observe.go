@@ -328,8 +328,7 @@ func (m *meter) refer(v, to, of cue.Value, depth int) {
 
 // along notes the fields that a reference goes through.
 func (m *meter) along(v cue.Value) {
-	root, path := v.ReferencePath()
-	steps := path.Selectors()
+	root, steps := referencePath(v)
 	for n := 1; n < len(steps); n++ {
 		through := root.LookupPath(cue.MakePath(steps[:n]...))
 		if key := any(through.Core().V); !m.passed[key] {
@@ -339,6 +338,18 @@ func (m *meter) along(v cue.Value) {
 			}
 		}
 	}
+}
+
+// referencePath is where a reference leads, or nothing: CUE evaluates its base
+// again for that, and panics on some that it could evaluate in their place.
+func referencePath(v cue.Value) (root cue.Value, steps []cue.Selector) {
+	defer func() {
+		if recover() != nil {
+			root, steps = cue.Value{}, nil
+		}
+	}()
+	root, path := v.ReferencePath()
+	return root, path.Selectors()
 }
 
 // choose follows the alternatives that admit the value of.

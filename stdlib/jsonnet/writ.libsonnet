@@ -1,5 +1,5 @@
-// Writ's standard library for Jsonnet: turns a short description of a service
-// into its documents. The same in CUE is writ.dev/app, and gives equal
+// Writ's standard library for Jsonnet: turns short descriptions of applications
+// into their documents. The same in CUE is writ.dev/app, and gives equal
 // documents.
 //
 //   local writ = import 'writ.libsonnet';
@@ -12,278 +12,209 @@
 //     }),
 //   }
 //
-// The result has a field for each document (serviceAccount, deployment,
-// service, configMap, dependency-NAME); add to them with +: what the fields
-// cannot say.
+// The result of a function has a field for each document, such as deployment or
+// dependency-NAME: what the spec cannot say is added to them with +:. The fields
+// of each spec are those of the definition of that name in CUE.
 
-// fail stops with what is wrong where.
-local fail(at, message) = error at + ': ' + message;
+local c = import 'writ/check.libsonnet';
+local probe = import 'writ/probe.libsonnet';
+local service = import 'writ/service.libsonnet';
+local workload = import 'writ/workload.libsonnet';
 
-local quoted(names) = std.join(', ', names);
+// checked is documents whose spec is looked at as a whole before any of them is
+// there, so that a mistake is reported at the call that made it. What is hidden
+// can be had before: two apps may use each other's address.
+local checked(spec, documents) =
+  std.mapWithKey(function(_, d) c.all(spec, d), documents);
 
-// object checks that v is an object with no other than the known fields.
-local object(at, v, known=null) =
-  if !std.isObject(v) then fail(at, 'must be an object, not a ' + std.type(v))
-  else
-    local unknown = if known == null then [] else std.setDiff(std.objectFields(v), std.set(known));
-    if unknown != [] then fail(at, 'has no field ' + quoted(unknown) + '; it has ' + quoted(known))
-    else v;
-
-local isWhole(v) = std.isNumber(v) && std.floor(v) == v;
-
-local whole(at, v, from, to) =
-  if isWhole(v) && v >= from && v <= to then v
-  else fail(at, 'must be a whole number from %d to %d, not %s' % [from, to, std.manifestJsonMinified(v)]);
-
-local string(at, v) =
-  if std.isString(v) then v
-  else fail(at, 'must be a string, not %s' % std.manifestJsonMinified(v) + (if std.isNumber(v) || std.isBoolean(v) then '; put it in quotes' else ''));
-
-local text(at, v) = if string(at, v) != '' then v else fail(at, 'must not be empty');
-
-local boolean(at, v) =
-  if std.isBoolean(v) then v else fail(at, 'must be true or false, not %s' % std.manifestJsonMinified(v));
-
-local strings(at, v) =
-  if std.isArray(v) then std.mapWithIndex(function(i, s) string('%s[%d]' % [at, i], s), v)
-  else fail(at, 'must be a list of strings, not a ' + std.type(v));
-
-local oneOf(at, v, values) =
-  if std.member(values, v) then v
-  else fail(at, 'must be %s, not %s' % [std.join(' or ', values), std.manifestJsonMinified(v)]);
-
-local only(s, allowed) = std.all([std.member(allowed, c) for c in std.stringChars(s)]);
-local lower = 'abcdefghijklmnopqrstuvwxyz';
-local digits = '0123456789';
-
-// name checks the name of an object or, shorter, of a port.
-local checkName(at, v, most=63) =
-  local ok = std.isString(v) && std.length(v) > 0 && std.length(v) <= most
-             && only(v, lower + digits + '-')
-             && v[0] != '-' && v[std.length(v) - 1] != '-';
-  if ok then v
-  else fail(at, 'a name is lower-case letters, digits and \'-\', at most %d, and begins and ends with a letter or digit, not %s' % [most, std.manifestJsonMinified(v)]);
-
-local portRef(at, v) =
-  if std.isNumber(v) then whole(at, v, 1, 65535) else checkName(at, v, 15);
-
-local path(at, v) =
-  if std.startsWith(string(at, v), '/') then v else fail(at, 'a path begins with /');
-
-local keyRef(at, v) = {
-  [k]: object(at, v, ['name', 'key', 'optional'])[k]
-  for k in std.objectFields(v)
-} + (
-  if std.objectHas(v, 'name') && std.objectHas(v, 'key') then {} else fail(at, 'needs a name and a key')
-);
-
-local envVar(at, key, v) =
-  { name: key } +
-  if std.isString(v) then { value: v }
-  else if !std.isObject(v) || std.length(v) != 1 then
-    fail(at, 'must be a string, or one of {secret: {name, key}}, {configMap: {name, key}} and {field: path}' + (if std.isNumber(v) || std.isBoolean(v) then '; put it in quotes' else ''))
-  else if std.objectHas(v, 'secret') then { valueFrom: { secretKeyRef: keyRef(at + '.secret', v.secret) } }
-  else if std.objectHas(v, 'configMap') then { valueFrom: { configMapKeyRef: keyRef(at + '.configMap', v.configMap) } }
-  else if std.objectHas(v, 'field') then { valueFrom: { fieldRef: { fieldPath: string(at + '.field', v.field) } } }
-  else object(at, v, ['secret', 'configMap', 'field']);
-
-local port(at, v) =
-  local p = object(at, v, ['port', 'target', 'protocol', 'public', 'nodePort']);
-  if !std.objectHas(p, 'port') then fail(at, 'needs a port')
-  else {
-    port: whole(at + '.port', p.port, 1, 65535),
-    target: if std.objectHas(p, 'target') then whole(at + '.target', p.target, 1, 65535) else self.port,
-    protocol: if std.objectHas(p, 'protocol') then oneOf(at + '.protocol', p.protocol, ['TCP', 'UDP']) else 'TCP',
-    public: if std.objectHas(p, 'public') then boolean(at + '.public', p.public) else false,
-    nodePort: if std.objectHas(p, 'nodePort') then whole(at + '.nodePort', p.nodePort, 30000, 32767),
-  };
-
-// target takes 'namespace/name:port' apart.
-local target(at, v) =
-  local parts = std.split(string(at, v), '/');
-  local last = std.split(parts[std.length(parts) - 1], ':');
-  if std.length(parts) > 2 || std.length(last) != 2 || last[0] == '' || last[1] == ''
-     || !only(v, lower + digits + '-/:') || parts[0] == '' then
-    fail(at, 'a service is written "name:port" or "namespace/name:port", not "%s"' % v)
-  else
-    { name: last[0], ports: [last[1]] }
-    + (if std.length(parts) == 2 then { namespace: parts[0] } else {});
-
-local dependency(at, v) =
-  local d = if std.isString(v) then { service: v } else object(at, v, ['service', 'start']);
-  if !std.objectHas(d, 'service') then fail(at, 'needs a service')
-  else {
-    target: { service: target(at + '.service', d.service) },
-  } + (if std.objectHas(d, 'start') then { start: oneOf(at + '.start', d.start, ['none', 'ready']) } else {});
-
-local probeFields = ['http', 'tcp', 'exec', 'period', 'timeout', 'delay', 'failures'];
-
-local get(v, field, default) = if std.objectHas(v, field) then v[field] else default;
-
-// probe makes the API's form of a probe.
-local probe(at, v) =
-  local http = object(at + '.http', get(v, 'http', {}), ['path', 'port']);
-  local tcp = object(at + '.tcp', get(v, 'tcp', {}), ['port']);
-  local exec = object(at + '.exec', get(v, 'exec', { command: [] }), ['command']);
-  {
-    [if std.objectHas(v, 'http') then 'httpGet']: {
-      path: path(at + '.http.path', get(http, 'path', '/')),
-      port: portRef(at + '.http.port', get(http, 'port', 'http')),
-    },
-    [if std.objectHas(v, 'tcp') then 'tcpSocket']: { port: portRef(at + '.tcp.port', get(tcp, 'port', 'http')) },
-    [if std.objectHas(v, 'exec') then 'exec']: { command: strings(at + '.exec.command', exec.command) },
-    [if std.objectHas(v, 'period') then 'periodSeconds']: whole(at + '.period', v.period, 1, 86400),
-    [if std.objectHas(v, 'timeout') then 'timeoutSeconds']: whole(at + '.timeout', v.timeout, 1, 86400),
-    [if std.objectHas(v, 'delay') then 'initialDelaySeconds']: whole(at + '.delay', v.delay, 0, 86400),
-    [if std.objectHas(v, 'failures') then 'failureThreshold']: whole(at + '.failures', v.failures, 1, 1000),
-  };
-
-local asks(v) = std.objectHas(v, 'http') || std.objectHas(v, 'tcp') || std.objectHas(v, 'exec');
-
-local quantities(at, v) = {
-  [k]: if std.isString(v[k]) || std.isNumber(v[k]) then v[k]
-  else fail(at + '.' + k, 'must be a quantity such as "100m" or "128Mi"')
-  for k in std.objectFields(object(at, v))
-};
-
-local checkResources(at, v) = {
-  [k]: quantities(at + '.' + k, object(at, v, ['requests', 'limits'])[k])
-  for k in std.objectFields(object(at, v, ['requests', 'limits']))
-};
-
-// checked evaluates all of v at once, so that a mistake is reported at the call
-// that made it and not wherever v is first looked at.
-local checked(v) = if std.manifestJsonMinified(v) != '' then v;
-
-{
-  // app describes any number of equal pods, the address they are reached at,
-  // and the services they use; what is not among the dependencies cannot be
-  // reached. The fields of spec are those of #App in writ.dev/app; a dependency
-  // may be written as its service alone.
-  app(name, spec)::
-    local at = 'app ' + std.toString(name);
-    local s = {
-      namespace: null,
-      replicas: 1,
-      command: null,
-      args: null,
-      env: {},
-      ports: {},
-      dependencies: {},
-      probes: null,
-      config: {},
-      configDir: null,
-      resources: null,
-      labels: {},
-    } + object(at, spec, [
-      'image',
-      'namespace',
-      'replicas',
-      'command',
-      'args',
-      'env',
-      'ports',
-      'dependencies',
-      'probes',
-      'config',
-      'configDir',
-      'resources',
-      'labels',
-    ]);
-    local appName = checkName(at + '.name', name);
-    local portMap = {
-      [p]: port(at + '.ports.' + p, s.ports[p])
-      for p in std.objectFields(object(at + '.ports', s.ports))
-      if checkName(at + '.ports', p, 15) != null
-    };
-    local portNames = std.objectFields(portMap);
-    local envMap = object(at + '.env', s.env);
-    local files = { [f]: string(at + '.config.' + f, s.config[f]) for f in std.objectFields(object(at + '.config', s.config)) };
-    local hasConfig = std.length(files) > 0;
-    local deps = object(at + '.dependencies', s.dependencies);
-    local probeMap = if s.probes == null then {} else object(at + '.probes', s.probes, probeFields + ['live']);
-    local live = if std.objectHas(probeMap, 'live') then object(at + '.probes.live', probeMap.live, probeFields);
-    local selector = { 'app.kubernetes.io/name': appName };
-    local allLabels = { [l]: string(at + '.labels.' + l, s.labels[l]) for l in std.objectFields(object(at + '.labels', s.labels)) } + selector;
-    local meta(n) = {
-      name: n,
-      [if s.namespace != null then 'namespace']: checkName(at + '.namespace', s.namespace),
-      labels: allLabels,
-    };
-    checked({
-      serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: meta(appName) },
+// replicated makes a Deployment of pods that listen on ports.
+local replicated(at, name, s, ports) =
+  local named = c.name(at + '.name', name);
+  workload.of('Deployment', named, s, {
+    [if std.length(ports) > 0 then 'ports']: [
+      { name: p, containerPort: ports[p].target, protocol: ports[p].protocol }
+      for p in std.objectFields(ports)
+    ],
+  } + probe.container(service.get(s, 'probes', {}))) {
+    documents+:: {
       deployment: {
         apiVersion: 'apps/v1',
         kind: 'Deployment',
-        metadata: meta(appName),
+        metadata: $.meta(named),
         spec: {
-          replicas: whole(at + '.replicas', s.replicas, 0, 1000000),
-          selector: { matchLabels: selector },
-          template: {
-            metadata: {
-              labels: allLabels,
-              [if hasConfig then 'annotations']: {
-                'config-digest': std.sha256(std.join('', std.sort(['%s=%s\n' % [f, files[f]] for f in std.objectFields(files)]))),
-              },
-            },
-            spec: {
-              serviceAccountName: appName,
-              containers: [{
-                name: appName,
-                image: text(at + '.image', if std.objectHas(s, 'image') then s.image else fail(at, 'needs an image')),
-                [if s.command != null then 'command']: strings(at + '.command', s.command),
-                [if s.args != null then 'args']: strings(at + '.args', s.args),
-                [if std.length(envMap) > 0 then 'env']: [envVar(at + '.env.' + e, e, envMap[e]) for e in std.objectFields(envMap)],
-                [if std.length(portNames) > 0 then 'ports']: [
-                  { name: p, containerPort: portMap[p].target, protocol: portMap[p].protocol }
-                  for p in portNames
-                ],
-                [if asks(probeMap) then 'readinessProbe']: probe(at + '.probes', probeMap),
-                [if live != null then 'livenessProbe']: probe(at + '.probes.live', live),
-                [if hasConfig then 'volumeMounts']: [{
-                  name: 'config',
-                  mountPath: if s.configDir == null then '/etc/' + appName else path(at + '.configDir', s.configDir),
-                  readOnly: true,
-                }],
-                [if s.resources != null then 'resources']: checkResources(at + '.resources', s.resources),
-              }],
-              [if hasConfig then 'volumes']: [{ name: 'config', configMap: { name: appName + '-config' } }],
-            },
-          },
+          replicas: s.replicas,
+          selector: { matchLabels: $.selector },
+          template: $.template,
         },
       },
-      [if std.length(portNames) > 0 then 'service']: {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: meta(appName),
+    },
+  };
+
+local deploymentFields(ports) = workload.fields { replicas: c.count, probes: probe.check(std.objectFields(ports)) };
+
+local taskDefaults = { retries: 3, restart: 'Never' };
+local taskFields = workload.fields {
+  retries: c.count,
+  timeout: c.positive,
+  completions: c.positive,
+  parallelism: c.positive,
+  restart: c.oneOf(['Never', 'OnFailure']),
+};
+
+// task is the spec of a job.
+local task(s, template) = {
+  backoffLimit: s.retries,
+  [if std.objectHas(s, 'timeout') then 'activeDeadlineSeconds']: s.timeout,
+  [if std.objectHas(s, 'completions') then 'completions']: s.completions,
+  [if std.objectHas(s, 'parallelism') then 'parallelism']: s.parallelism,
+  template: template { spec+: { restartPolicy: s.restart } },
+};
+
+{
+  // app is a service: any number of equal pods, the address they are reached at,
+  // and the services they use. What is not among the dependencies cannot be
+  // reached. The result's hidden field address is how others name each port in
+  // their dependencies: service: web.address.http
+  app(name, spec)::
+    local at = 'app ' + std.toString(name);
+    local ports = c.map(c.portName, service.port)(at + '.ports', service.get(c.object(at, spec), 'ports', {}));
+    local s = { replicas: 1 } + c.record(deploymentFields(ports) { ports(at, v): ports }, ['image'])(at, spec);
+    local w = replicated(at, name, s, ports);
+    { address:: service.addresses(name, service.get(s, 'namespace', null), ports) }
+    + checked(s, w.documents {
+      [if std.length(ports) > 0 then 'service']: service.service(w.meta(name), w.selector, ports, function(p) p),
+    }),
+
+  // worker is any number of equal pods that nobody calls: an app without ports.
+  worker(name, spec)::
+    local at = 'worker ' + std.toString(name);
+    local s = { replicas: 1 } + c.record(deploymentFields({}), ['image'])(at, spec);
+    checked(s, replicated(at, name, s, {}).documents),
+
+  // job runs pods until they have succeeded.
+  job(name, spec)::
+    local at = 'job ' + std.toString(name);
+    local s = taskDefaults + c.record(taskFields, ['image'])(at, spec);
+    local named = c.name(at + '.name', name);
+    local w = workload.of('Job', named, s);
+    checked(s, w.documents {
+      job: { apiVersion: 'batch/v1', kind: 'Job', metadata: w.meta(named), spec: task(s, w.template) },
+    }),
+
+  // cronJob runs a job again and again.
+  cronJob(name, spec)::
+    local at = 'cronJob ' + std.toString(name);
+    local s = taskDefaults { concurrency: 'Forbid', suspend: false } + c.record(taskFields {
+      schedule: c.schedule,
+      timeZone: c.timeZone,
+      concurrency: c.oneOf(['Forbid', 'Allow', 'Replace']),
+      startingDeadline: c.positive,
+      suspend: c.boolean,
+      keep: c.record({ succeeded: c.count, failed: c.count }),
+    }, ['image', 'schedule'])(at, spec);
+    local named = c.cronJobName(at + '.name', name);
+    local w = workload.of('CronJob', named, s);
+    local keep = service.get(s, 'keep', {});
+    checked(s, w.documents {
+      cronJob: {
+        apiVersion: 'batch/v1',
+        kind: 'CronJob',
+        metadata: w.meta(named),
         spec: {
-          [if std.any([portMap[p].public for p in portNames]) then 'type']: 'NodePort',
-          selector: selector,
-          ports: [
-            {
-              name: p,
-              port: portMap[p].port,
-              targetPort: p,
-              protocol: portMap[p].protocol,
-              [if portMap[p].nodePort != null then 'nodePort']: portMap[p].nodePort,
-            }
-            for p in portNames
-          ],
+          schedule: s.schedule,
+          [if std.objectHas(s, 'timeZone') then 'timeZone']: s.timeZone,
+          concurrencyPolicy: s.concurrency,
+          [if std.objectHas(s, 'startingDeadline') then 'startingDeadlineSeconds']: s.startingDeadline,
+          [if s.suspend then 'suspend']: true,
+          [if std.objectHas(keep, 'succeeded') then 'successfulJobsHistoryLimit']: keep.succeeded,
+          [if std.objectHas(keep, 'failed') then 'failedJobsHistoryLimit']: keep.failed,
+          jobTemplate: { metadata: { labels: w.labels }, spec: task(s, w.template) },
         },
       },
-      [if hasConfig then 'configMap']: {
+    }),
+
+  // config is a ConfigMap that several workloads share. One that is a single
+  // workload's is its config. The result's hidden field ref is what env takes,
+  // for each key of data: env: { LEVEL: settings.ref.LEVEL }
+  config(name, spec)::
+    local at = 'config ' + std.toString(name);
+    local s = c.record({ namespace: c.name, data: c.map(c.fileName, c.string), labels: c.map(function(_, l) l, c.string) })(at, spec);
+    local data = service.get(s, 'data', {});
+    local labels = service.get(s, 'labels', {});
+    local named = c.name(at + '.name', name);
+    { ref:: { [k]: { configMap: { name: named, key: k } } for k in std.objectFields(data) } }
+    + checked(s, {
+      configMap: {
         apiVersion: 'v1',
         kind: 'ConfigMap',
-        metadata: meta(appName + '-config'),
-        data: files,
+        metadata: {
+          name: named,
+          [if std.objectHas(s, 'namespace') then 'namespace']: s.namespace,
+          [if std.length(labels) > 0 then 'labels']: labels,
+        },
+        data: data,
       },
-    } + {
-      ['dependency-' + d]: {
-        apiVersion: 'writ.dev/v1alpha1',
-        kind: 'Dependency',
-        metadata: meta(appName + '-' + checkName(at + '.dependencies', d)),
-        spec: { consumer: { kind: 'Deployment', name: appName } } + dependency(at + '.dependencies.' + d, deps[d]),
-      }
-      for d in std.objectFields(deps)
     }),
+
+  // secret says which keys a Secret has. It holds no values and makes no
+  // document: those who deploy create the Secret, and sources only refer to it.
+  // The result's field ref is what env takes, for each key:
+  // env: { PASSWORD: db.ref.password }
+  secret(name, keys)::
+    local at = 'secret ' + std.toString(name);
+    local named = c.objectName(at + '.name', name);
+    local checkedKeys = c.list(c.fileName)(at + '.keys', keys);
+    if std.length(std.set(checkedKeys)) != std.length(checkedKeys) then c.fail(at + '.keys', 'has a key twice')
+    else { ref: { [k]: { secret: { name: named, key: k } } for k in checkedKeys } },
+
+  // service gives a workload that the library does not make an address and
+  // dependencies. The result's hidden field address is as that of an app.
+  service(name, spec)::
+    local at = 'service ' + std.toString(name);
+    local s = c.record({
+      namespace: c.name,
+      workload: c.record({ kind: c.oneOf(['Deployment', 'ReplicaSet', 'Job', 'CronJob', 'Pod']), name: c.objectName }),
+      selector: c.map(function(_, l) l, c.string),
+      ports: c.map(c.portName, service.port),
+      headless: c.boolean,
+      dependencies: c.map(c.name, service.dependency),
+      labels: c.map(function(_, l) l, c.string),
+    })(at, spec);
+    local named = c.name(at + '.name', name);
+    local ports = service.get(s, 'ports', {});
+    local selector = service.get(s, 'selector', {});
+    local labels = service.get(s, 'labels', {});
+    local meta(n) = {
+      name: n,
+      [if std.objectHas(s, 'namespace') then 'namespace']: s.namespace,
+      [if std.length(labels) > 0 then 'labels']: labels,
+    };
+    if std.length(ports) + std.length(service.get(s, 'dependencies', {})) == 0 then c.fail(at, 'needs ports or dependencies')
+    else { address:: service.addresses(named, service.get(s, 'namespace', null), ports) }
+         + checked(s, {
+           [if std.length(ports) > 0 then 'service']:
+             if std.length(selector) == 0 then c.fail(at, 'ports need a selector: the labels of the pods that serve')
+             else service.service(meta(named), selector, ports, function(p) ports[p].target, service.get(s, 'headless', false)),
+         } + service.edges(
+           { kind: 'Deployment', name: named } + service.get(s, 'workload', {}),
+           named,
+           meta,
+           service.get(s, 'dependencies', {}),
+         )),
+
+  // environment picks the settings of one environment. all are the settings with
+  // the values that hold unless an environment has others; of are the
+  // environments and what is different in each. A field takes the place of the
+  // one in all as a whole, and there must be one.
+  environment(name, all, of)::
+    local unknown = [
+      'of.%s.%s' % [e, k]
+      for e in std.objectFields(c.map(c.name, c.object)('of', of))
+      for k in std.objectFields(of[e])
+      if !std.objectHas(c.object('all', all), k)
+    ];
+    if unknown != [] then c.fail(unknown[0], 'is not among all: ' + std.join(', ', std.objectFields(all)))
+    else if !std.isString(name) || !std.objectHas(of, name) then
+      c.fail('environment', 'there is no environment %s; there are: %s' % [std.toString(name), std.join(', ', std.objectFields(of))])
+    else all + of[name],
 }

@@ -19,7 +19,7 @@ function(image_web) {
       POD: { field: 'metadata.name' },
     },
     dependencies: {
-      api: 'api:8080',
+      api: { service: 'api:8080' },
       db: { service: 'data/db:postgres', start: 'ready' },
     },
     probes: {
