@@ -66,6 +66,7 @@ render/lint: render/check lang lang/cue lang/jsonnet lang/yaml lang/diag
 render/test: render render/check lang lang/diag stdlib cluster/api
 render/why: render lang lang/diag stdlib cluster/api cluster/object
 render/repl: render render/why lang lang/diag stdlib cluster/api
+render/provenance: render render/why lang lang/diag cluster/object
 render/rendertest: render render/check render/test lang lang/diag lang/jsonnet/bundler
 apply/converge: cluster/object cluster/api
 apply: render lang/diag cluster/diff apply/converge cluster/api cluster/object
@@ -79,7 +80,7 @@ nodeagent/probe: nodeagent/runtime
 nodeagent/logs:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
-cmd/writ/internal/cli: lang lang/diag lang/jsonnet/bundler lang/worker stdlib render render/cache render/check render/check/policy render/lint render/repl render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox
+cmd/writ/internal/cli: lang lang/diag lang/jsonnet/bundler lang/worker stdlib render render/cache render/check render/check/policy render/lint render/repl render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox render/provenance
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:

@@ -52,6 +52,13 @@ func (q Question) field() (field, error) {
 	return field{}, diag.List{d}
 }
 
+// Locate finds the field that a question is about: its path without selectors,
+// and its value. That there is none is a diag.List.
+func (q Question) Locate() (path string, v lang.Value, err error) {
+	f, err := q.field()
+	return f.path, f.value, err
+}
+
 // inside tells what a value has that could be asked about.
 func inside(v lang.Value, path string) string {
 	at := path

@@ -20,6 +20,7 @@ func (a *app) renderCmd() *cobra.Command {
 	var (
 		src         sourceFlags
 		output, out string
+		origins     string
 	)
 	cmd := &cobra.Command{
 		Use:   "render [DIR]",
@@ -27,9 +28,12 @@ func (a *app) renderCmd() *cobra.Command {
 		Long: `Evaluates DIR (default: this directory; CUE, Jsonnet, YAML or JSON), checks every document as the cluster would,
 and prints the documents: as a YAML stream, as one List with -o json, or one a line in
 canonical form with -o jsonl. With --out every document becomes a file of its own; files
-that an earlier run wrote there and that are no longer rendered are removed.`,
+that an earlier run wrote there and that are no longer rendered are removed. --provenance
+writes beside them where every field was written, for "writ why --provenance DIR", which
+needs no source; --provenance=chains also how each got its value, which takes longer.`,
 		Example: `  writ render .
   writ render . --env prod -o json
+  writ render . --env prod --out rendered --provenance
   writ render . --env all --out rendered    one directory for each environment`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,6 +42,12 @@ that an earlier run wrote there and that are no longer rendered are removed.`,
 			}
 			if out != "" && output != "" && output != "yaml" {
 				return usageError{errors.New("--out writes YAML; it goes without -o")}
+			}
+			if origins != "" && out == "" {
+				return usageError{errors.New("--provenance is written beside the documents: give --out")}
+			}
+			if origins != "" && origins != provenanceFields && origins != provenanceChains {
+				return usageError{fmt.Errorf("--provenance=%s: want %s or %s", origins, provenanceFields, provenanceChains)}
 			}
 			if err := src.open(append(args, ".")[0]); err != nil {
 				return err
@@ -52,13 +62,16 @@ that an earlier run wrote there and that are no longer rendered are removed.`,
 			if err != nil {
 				return err
 			}
-			return a.writeRendered(all, out, &src)
+			return a.writeRendered(cmd.Context(), all, out, origins, &src)
 		},
 	}
 	src.register(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: yaml, json or jsonl (default yaml)")
 	cmd.Flags().BoolVar(&src.prove, "prove", false, "evaluate everything a second time in other surroundings, and compare")
 	cmd.Flags().StringVar(&out, "out", "", "write each document to a file below this directory")
+	cmd.Flags().StringVar(&origins, "provenance", "", "write beside the documents where each field was written, or, with =chains, how each got its value")
+	cmd.Flags().Lookup("provenance").NoOptDefVal = provenanceFields
+	_ = cmd.RegisterFlagCompletionFunc("provenance", cobra.FixedCompletions([]string{provenanceFields, provenanceChains}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -140,7 +153,7 @@ func encodeRendered(r rendered, output string) []byte {
 }
 
 // writeRendered writes a directory, or one for each of several environments.
-func (a *app) writeRendered(all []rendered, out string, src *sourceFlags) error {
+func (a *app) writeRendered(ctx context.Context, all []rendered, out, origins string, src *sourceFlags) error {
 	several := len(src.environments) > 1 || slices.Contains(src.environments, "all")
 	for _, r := range all {
 		dir := out
@@ -149,6 +162,9 @@ func (a *app) writeRendered(all []rendered, out string, src *sourceFlags) error 
 		}
 		w, err := render.WriteDir(dir, r.Documents)
 		if err != nil {
+			return err
+		}
+		if err := writeProvenance(ctx, r, dir, origins, src); err != nil {
 			return err
 		}
 		a.step("rendered", "%s: %d files, %d changed, %d removed  %s", dir, w.Files, w.Changed, w.Removed, short(r.Digest))

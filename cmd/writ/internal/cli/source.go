@@ -19,6 +19,7 @@ import (
 	"github.com/writ-dev/writ/render/cache"
 	"github.com/writ-dev/writ/render/check"
 	"github.com/writ-dev/writ/render/units"
+	"github.com/writ-dev/writ/render/why"
 	"github.com/writ-dev/writ/stdlib"
 )
 
@@ -174,6 +175,8 @@ type rendered struct {
 	Environment string
 	*render.Bundle
 	judged check.Judgements
+	// of are the programs that the bundle is of.
+	of []why.Rendering
 }
 
 // renderAll renders every selected environment, in worker processes, and checks
@@ -240,7 +243,7 @@ func (s *sourceFlags) merge(targets []render.Target, bundles []*render.Bundle, j
 		if err != nil {
 			return nil, s.locate(err)
 		}
-		all = append(all, rendered{targets[first].Environment, b, judged})
+		all = append(all, rendered{targets[first].Environment, b, judged, renderings(targets[first:end], bundles[first:end])})
 		first = end
 	}
 	return all, nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ func (a *app) whyCmd() *cobra.Command {
 	var (
 		src               sourceFlags
 		output, namespace string
+		record            string
 	)
 	cmd := &cobra.Command{
 		Use:   "why KIND/NAME [FIELD] [DIR]",
@@ -26,10 +28,14 @@ computed from back to where it was written, and what it overrode.
 FIELD is a path such as .spec.replicas, .spec.containers[0].image,
 '.metadata.labels["app.kubernetes.io/name"]' or '.spec.ports[port=80].name'. Without it,
 every field is listed with where it was written. KIND is a kind, plural or short name as
-for kubectl, perhaps with its group. Images are not built.`,
+for kubectl, perhaps with its group. Images are not built.
+
+--provenance asks what "writ render --out DIR --provenance" wrote, the file or its
+directory, and needs no source.`,
 		Example: `  writ why deployment/web .spec.replicas --env prod
   writ why deploy/web '.spec.template.spec.containers[name=web].image' examples/guestbook
-  writ why dependency/web-api examples/guestbook`,
+  writ why dependency/web-api examples/guestbook
+  writ why deployment/web .spec.replicas --provenance rendered/prod`,
 		Args: cobra.RangeArgs(1, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := why.ParseName(args[0])
@@ -38,6 +44,15 @@ for kubectl, perhaps with its group. Images are not built.`,
 			}
 			if namespace != "" {
 				name.Namespace = namespace
+			}
+			if record != "" {
+				if len(args) > 2 {
+					return usageError{errors.New("--provenance is asked instead of a directory of sources")}
+				}
+				if err := src.alone(); err != nil {
+					return err
+				}
+				return a.whyRecorded(cmd.Context(), record, name, append(args, "")[1], output)
 			}
 			field, dir, err := fieldAndDir(args[1:])
 			if err != nil {
@@ -72,6 +87,7 @@ for kubectl, perhaps with its group. Images are not built.`,
 	}
 	src.register(cmd)
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "the document's namespace, when the name is not enough")
+	cmd.Flags().StringVar(&record, "provenance", "", "answer from a record beside rendered documents: the file, or its directory")
 	a.outputFlag(cmd, &output)
 	return cmd
 }
