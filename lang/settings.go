@@ -15,6 +15,9 @@ type Settings struct {
 	// Code is the inputs whose text is an expression of Jsonnet and not a
 	// string, sorted. Other languages read an input's text in their own way.
 	Code []string `json:"code,omitempty"`
+	// Modules is a cache of CUE modules, as the cue command keeps one where
+	// CUE_CACHE_DIR says; "" is none.
+	Modules string `json:"modules,omitempty"`
 }
 
 // Below is the settings seen from a directory that theirs are relative to.
@@ -22,6 +25,9 @@ func (s Settings) Below(dir string) Settings {
 	s.Search = slices.Clone(s.Search)
 	for i, d := range s.Search {
 		s.Search[i] = path.Join(dir, d)
+	}
+	if s.Modules != "" {
+		s.Modules = path.Join(dir, s.Modules)
 	}
 	return s
 }

@@ -80,7 +80,26 @@ func All(ctx context.Context, targets []Target, o AllOptions) ([]*Bundle, error)
 	if wrong > 0 {
 		return nil, once(slices.Concat(problems...))
 	}
+	if err == nil {
+		err = someDocument(targets, bundles)
+	}
 	return bundles, err
+}
+
+// someDocument refuses targets that need not have documents when none has one.
+func someDocument(targets []Target, bundles []*Bundle) error {
+	for i, t := range targets {
+		if !t.Optional || len(bundles[i].Documents) > 0 {
+			return nil
+		}
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	return diag.List{{
+		Code: "RENDER003", Message: fmt.Sprintf("none of the %d programs has a document", len(targets)),
+		Hint: "a document is an object with apiVersion and kind; it may be nested in other objects and lists",
+	}}
 }
 
 // once sorts diagnostics and drops those that are there already: a fault in a

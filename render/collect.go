@@ -26,7 +26,7 @@ type collector struct {
 func collect(v lang.Value, o Options) ([]Document, error) {
 	c := collector{namespace: o.Namespace}
 	c.walk(v, "", diag.Position{})
-	if len(c.docs) == 0 && len(c.errs) == 0 {
+	if len(c.docs) == 0 && len(c.errs) == 0 && !o.Optional {
 		c.errs = diag.List{{
 			Code: "RENDER003", Pos: cmp.Or(v.Pos, diag.Position{File: o.Entry}),
 			Message: "the program has no document: its result is " + describe(v),

@@ -1,6 +1,9 @@
 package render
 
 import (
+	"path"
+	"strings"
+
 	"github.com/writ-dev/writ/lang/diag"
 )
 
@@ -26,7 +29,7 @@ func (p *Project) InputSources(t Target, s Select, name string) []InputSource {
 	add("--input", s.Inputs, nil)
 	for _, u := range p.Units {
 		// The unit of a pattern has the pattern's inputs.
-		if u.Name == t.Unit || u.Entry != t.Entry && t.Unit != "" && fits(u.Entry, t.Entry) {
+		if u.Name == t.Unit || u.Entry != t.Entry && t.Unit != "" && (fits(u.Entry, t.Entry) || isTree(u.Entry) && t.Optional && within(path.Dir(u.Entry), t.Entry)) {
 			add("unit "+t.Unit, u.Inputs, u.InputPos)
 			break
 		}
@@ -45,4 +48,9 @@ func (p *Project) InputSources(t Target, s Select, name string) []InputSource {
 		}
 	}
 	return all
+}
+
+// within reports whether a path is that of a directory or below it.
+func within(dir, name string) bool {
+	return dir == "." || name == dir || strings.HasPrefix(name, dir+"/")
 }

@@ -51,6 +51,9 @@ type Project struct {
 	Units []Unit
 	// Environments are the ways in which the project is rendered.
 	Environments []Environment
+	// Modules is a cache of CUE modules, relative to the directory; see
+	// lang.Settings.
+	Modules string
 	// Policies are files that say what the documents must be like, relative to
 	// the directory.
 	Policies []string
@@ -66,7 +69,8 @@ type Unit struct {
 	Name string
 	// Entry is a file or directory, relative to the project. With * or ? in it,
 	// it is a pattern as of path.Match, and each directory and program that it
-	// matches is a unit, named by its path.
+	// matches is a unit, named by its path. With "..." as its last element, each
+	// CUE package and each main.jsonnet in or below the directory is a unit.
 	Entry string
 	// Namespace is the default namespace; empty means the environment's or the
 	// project's.
@@ -77,6 +81,9 @@ type Unit struct {
 	InputPos map[string]diag.Position
 	Code     []string
 	Pos      diag.Position
+	// optional says that it need not have documents: it was found below a
+	// directory, among all that is there.
+	optional bool
 }
 
 // Environment is a set of inputs with a name, such as "prod".
@@ -184,7 +191,7 @@ func (r *projectReader) read(n *yaml.Node) {
 	if n.Tag == "!!null" {
 		return
 	}
-	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "schemas", "limits", "jpath"}, func(key string, v *yaml.Node) {
+	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "schemas", "limits", "jpath", "modcache"}, func(key string, v *yaml.Node) {
 		switch key {
 		case "name":
 			r.p.Name = r.name(v, ".name")
@@ -204,6 +211,8 @@ func (r *projectReader) read(n *yaml.Node) {
 			r.p.Policies = r.paths(v, ".policies")
 		case "schemas":
 			r.p.Schemas = r.paths(v, ".schemas")
+		case "modcache":
+			r.p.Modules = r.path(v, ".modcache")
 		case "jpath":
 			r.p.Search = r.paths(v, ".jpath")
 		case "limits":

@@ -22,6 +22,8 @@ type Options struct {
 	Inputs, Offers map[string]string
 	// Settings are what only some languages have.
 	Settings lang.Settings
+	// Optional says that having no document is no mistake.
+	Optional bool
 	// Namespace is given to documents of namespaced kinds that name none;
 	// empty means "default".
 	Namespace string

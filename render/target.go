@@ -30,6 +30,8 @@ type Target struct {
 	Inputs, Offers map[string]string
 	// Settings are of the language; directories are relative to the project.
 	Settings lang.Settings
+	// Optional says that having no document is no mistake.
+	Optional bool
 }
 
 // Options are how to render the target of the project in dir of a module.
@@ -37,6 +39,7 @@ func (t Target) Options(module fs.FS, dir string, evaluators map[Language]lang.E
 	return Options{
 		FS: module, Entry: path.Join(dir, t.Entry), Inputs: t.Inputs, Offers: t.Offers,
 		Settings: t.Settings.Below(dir), Namespace: t.Namespace, Evaluators: evaluators,
+		Optional: t.Optional,
 	}
 }
 
@@ -130,13 +133,14 @@ func (p *Project) Settings(e Environment, u Unit, s Select) lang.Settings {
 		}
 	}
 	maps.DeleteFunc(code, func(_ string, is bool) bool { return !is })
-	return lang.Settings{Search: p.Search, Code: slices.Sorted(maps.Keys(code))}
+	return lang.Settings{Search: p.Search, Code: slices.Sorted(maps.Keys(code)), Modules: p.Modules}
 }
 
 func (p *Project) target(e Environment, u Unit) Target {
 	t := Target{
 		Unit: u.Name, Environment: e.Name, Entry: u.Entry,
 		Inputs: map[string]string{}, Offers: map[string]string{}, Namespace: p.Namespace,
+		Optional: u.optional,
 	}
 	for _, n := range []string{u.Namespace, e.Namespace} {
 		if n != "" {
@@ -190,7 +194,7 @@ func (p *Project) units(dir fs.FS) ([]Unit, error) {
 	}
 	var units []Unit
 	for _, u := range p.Units {
-		if !strings.ContainsAny(u.Entry, "*?[") {
+		if !strings.ContainsAny(u.Entry, "*?[") && !isTree(u.Entry) {
 			units = append(units, u)
 			continue
 		}
@@ -214,13 +218,18 @@ func (p *Project) units(dir fs.FS) ([]Unit, error) {
 
 // expand makes a unit of each match of a pattern.
 func expand(dir fs.FS, u Unit) ([]Unit, error) {
-	found, err := glob(dir, u.Entry)
+	find := glob
+	if isTree(u.Entry) {
+		find = tree
+		u.optional = true
+	}
+	found, err := find(dir, u.Entry)
 	if err != nil {
 		return nil, diag.Errorf(u.Pos, "PROJECT", "find the units of %s: %s", u.Entry, err)
 	}
 	var units []Unit
 	for _, m := range found {
-		if !isProgram(path.Base(m.name), m.isDir) {
+		if !u.optional && !isProgram(path.Base(m.name), m.isDir) {
 			continue
 		}
 		one := u
@@ -284,6 +293,50 @@ func glob(dir fs.FS, pattern string) ([]match, error) {
 		err = add(name, info, statErr)
 	}
 	return found, err
+}
+
+// isTree reports whether an entry stands for all programs in or below a directory.
+func isTree(entry string) bool { return path.Base(entry) == "..." }
+
+// tree lists the directories in or below that of an entry that are programs. As
+// for cue, directories whose names start with "." or "_", testdata, and modules of
+// their own are left out, and so are vendored packages.
+func tree(dir fs.FS, entry string) ([]match, error) {
+	var found []match
+	top := path.Dir(entry)
+	err := fs.WalkDir(dir, top, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		entries, err := fs.ReadDir(dir, name)
+		if err != nil {
+			return err
+		}
+		program := false
+		for _, e := range entries {
+			inner := !e.IsDir() && !lang.IsTest(e.Name())
+			program = program || inner && (e.Name() == JsonnetMain || isPackageFile(e.Name()))
+			module := e.Name() == "cue.mod" || e.Name() == "jsonnetfile.json"
+			if module && name != top {
+				return fs.SkipDir
+			}
+		}
+		base := path.Base(name)
+		hidden := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || !isProgram(base, true)
+		if name != top && (hidden || base == "cue.mod" || base == "vendor") {
+			return fs.SkipDir
+		}
+		if program {
+			found = append(found, match{name, true})
+		}
+		return nil
+	})
+	return found, err
+}
+
+// isPackageFile reports whether a file belongs to the CUE package of its directory.
+func isPackageFile(name string) bool {
+	return path.Ext(name) == ".cue" && name[0] != '_' && name[0] != '.' && !strings.HasSuffix(name, "_tool.cue") && !lang.IsTest(name)
 }
 
 func selected(patterns []string, name string) bool {

@@ -11,12 +11,16 @@
 // never above the root of Program.FS.
 //
 // Imports are CUE's built-in packages (but not "tool/..."), packages of the
-// module, packages vendored under cue.mod/pkg, usr or gen, and Writ's library:
-// "writ.dev/NAME" is the directory cue/NAME of Program.Library, with or without
-// a cue.mod. No registry, cache or environment is ever consulted: packages are
-// found and read here, through Program.FS, not by cue/load.
+// module, packages of the modules that cue.mod/module.cue has under deps, in the
+// cache of modules that is Settings.Modules, packages vendored under cue.mod/pkg,
+// usr or gen, and Writ's library: "writ.dev/NAME" is the directory cue/NAME of
+// Program.Library, with or without a cue.mod. No registry, user's cache or
+// environment is ever consulted: packages are found and read here, through
+// Program.FS, not by cue/load. So are the files that @embed names: JSON, YAML,
+// TOML, text or binary in the directory of the embedding file or below it.
 //
-// Inputs are @tag(name) and @tag(name,type=...) of the entry's package, and the
+// Inputs are @tag(name), @tag(name,type=...) and @tag(name,short=a|b) of the
+// entry's package, of which "a" as an input that is "true" means name=a, and the
 // names of @if conditions, which an input "true" satisfies. Hidden fields,
 // definitions and optional fields are not exported. Numbers are exact as written;
 // CUE computes with 34 significant digits. Where a

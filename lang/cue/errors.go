@@ -2,6 +2,7 @@ package cue
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -37,11 +38,30 @@ func (l *loader) diagnoseIn(err error, v cue.Value) diag.List {
 		}
 	}
 	list = joinAlternatives(list)
+	l.blameFile(list)
 	if len(list) == 0 {
 		list = diag.List{{Code: "CUE001", Pos: diag.Position{File: l.program.Entry}, Message: "CUE refused the program without a reason: " + err.Error()}}
 	}
 	_ = list.Err() // sorts
 	return list
+}
+
+// blameFile tells, where a file was evaluated that is not all of its package, that
+// this may be why something is missing.
+func (l *loader) blameFile(list diag.List) {
+	if l.program.Tests || path.Ext(l.program.Entry) != ".cue" || l.files[l.program.Entry] == nil {
+		return
+	}
+	name, dir := packageName(l.files[l.program.Entry]), path.Dir(l.program.Entry)
+	all, err := l.directoryFiles(dir, newInputs(nil, nil), l.parse)
+	if of := filterPackage(all, name); name == "" || err != nil || len(of) < 2 {
+		return
+	}
+	for i := range list {
+		if list[i].Code == "CUE003" || strings.HasSuffix(list[i].Message, "not found") {
+			list[i].Hint = fmt.Sprintf("evaluate the directory %s: a file is evaluated alone, and package %s has more files than this one", dir, name)
+		}
+	}
 }
 
 // joinAlternatives makes one diagnostic of a failed disjunction: CUE reports a

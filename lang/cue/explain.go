@@ -397,8 +397,8 @@ func (t *tracer) tagOf(c conjunct) (name string, pos diag.Position, ok bool) {
 	}
 	for _, a := range c.field.Attrs {
 		if key, body := a.Split(); key == "tag" {
-			if name, _, err := parseTag(body); err == nil {
-				return name, position(a.Pos()), true
+			if t, err := parseTag(body); err == nil {
+				return t.name, position(a.Pos()), true
 			}
 		}
 	}

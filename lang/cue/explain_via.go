@@ -164,7 +164,7 @@ func (s *sources) imported(spec *ast.ImportSpec, name string) *ast.Field {
 	if err != nil {
 		return nil
 	}
-	dirs, _ := s.loader.packageDirs(ast.ParseImportPath(text).Path)
+	dirs, _ := s.loader.packageDirs(ast.ParseImportPath(text))
 	for _, f := range s.sorted() {
 		if slices.Contains(dirs, path.Dir(f.Filename)) {
 			if found := declared(f.Decls, name); found != nil {

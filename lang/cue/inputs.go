@@ -110,24 +110,11 @@ func (in *inputs) inject(files []*ast.File) error {
 			}
 		})
 	}
-	in.reconnect(files)
+	for _, f := range files {
+		reconnect(f, in.replaced)
+	}
 	problems = append(problems, in.unknown()...)
 	return problems.Err()
-}
-
-// reconnect makes references to fields that got an input lead to what they are
-// now: the parser has connected them to what they were.
-func (in *inputs) reconnect(files []*ast.File) {
-	for _, f := range files {
-		ast.Walk(f, func(n ast.Node) bool {
-			if ident, ok := n.(*ast.Ident); ok {
-				if now, ok := in.replaced[ident.Node]; ok {
-					ident.Node = now
-				}
-			}
-			return true
-		}, nil)
-	}
 }
 
 func (in *inputs) unknown() diag.List {
@@ -159,51 +146,100 @@ func (in *inputs) field(f *ast.Field, nested bool) diag.List {
 			continue
 		}
 		pos := position(a.Pos())
-		key, kind, err := parseTag(body)
+		t, err := parseTag(body)
 		if err != nil {
 			return diag.Errorf(pos, "CUE005", "%s", err)
 		}
 		if _, _, err := ast.LabelName(f.Label); nested || err != nil || f.Constraint != token.ILLEGAL {
 			return diag.Errorf(pos, "CUE005", "@tag belongs on a regular field outside of lists and comprehensions")
 		}
-		in.declare(key, pos)
-		text, ok := in.values[key]
-		if !ok {
-			continue
+		given, problem := in.given(t, pos)
+		if problem != nil {
+			return problem
 		}
-		lit, err := inputLiteral(text, kind)
-		if err != nil {
-			return diag.List{{
-				Code: "CUE005", Pos: pos, Message: fmt.Sprintf("input %s=%s: %s", key, text, err),
-				Hint: "give an input of type " + kind,
-			}}
+		before := f.Value
+		for _, lit := range given {
+			f.Value = ast.NewBinExpr(token.AND, f.Value, lit)
 		}
-		injected := ast.NewBinExpr(token.AND, f.Value, lit)
-		in.replaced[f.Value], f.Value = injected, injected
+		if len(given) > 0 {
+			in.replaced[before] = f.Value
+		}
 	}
 	return nil
 }
 
-// parseTag reads "name,type=int". Shorthands (short=) have no meaning here:
-// inputs always have a name; var= would read the machine and is refused.
-func parseTag(body string) (key, kind string, err error) {
+// given is what the inputs say of a tag: the one of its name, and those of its
+// short forms that are true, each of which stands for its own name.
+func (in *inputs) given(t tag, pos diag.Position) ([]ast.Expr, diag.List) {
+	var all []ast.Expr
+	add := func(text string) diag.List {
+		lit, err := inputLiteral(text, t.kind)
+		if err != nil {
+			return diag.List{{
+				Code: "CUE005", Pos: pos, Message: fmt.Sprintf("input %s=%s: %s", t.name, text, err),
+				Hint: "give an input of type " + t.kind,
+			}}
+		}
+		all = append(all, lit)
+		return nil
+	}
+	in.declare(t.name, pos)
+	if text, ok := in.values[t.name]; ok {
+		if problem := add(text); problem != nil {
+			return nil, problem
+		}
+	}
+	for _, short := range t.shorts {
+		in.declare(short, pos)
+		text, ok := in.values[short]
+		if ok && text != "true" && text != "false" {
+			return nil, diag.List{{
+				Code: "CUE005", Pos: pos, Message: fmt.Sprintf("input %s=%s: %s is a short form of %s=%s, and true or false", short, text, short, t.name, short),
+				Hint: "give " + t.name + ", or " + short + " alone",
+			}}
+		}
+		if text == "true" {
+			if problem := add(short); problem != nil {
+				return nil, problem
+			}
+		}
+	}
+	return all, nil
+}
+
+// tag is what an attribute @tag says.
+type tag struct {
+	name, kind string
+	shorts     []string
+}
+
+// parseTag reads "name,type=int,short=a|b". var= would read the machine and is
+// refused.
+func parseTag(body string) (tag, error) {
 	parts := strings.Split(body, ",")
-	key, kind = strings.TrimSpace(parts[0]), "string"
-	if !ast.IsValidIdent(key) {
-		return "", "", fmt.Errorf("@tag(%s) does not start with a name", body)
+	t := tag{name: strings.TrimSpace(parts[0]), kind: "string"}
+	if !ast.IsValidIdent(t.name) {
+		return t, fmt.Errorf("@tag(%s) does not start with a name", body)
 	}
 	for _, part := range parts[1:] {
 		switch name, value, _ := strings.Cut(strings.TrimSpace(part), "="); name {
 		case "type":
-			kind = value
+			t.kind = strings.Trim(value, `"`)
+		case "short":
+			t.shorts = strings.Split(strings.Trim(value, `"`), "|")
 		case "var":
-			return "", "", fmt.Errorf("@tag(%s): var= would read the machine that renders; use an input", body)
+			return t, fmt.Errorf("@tag(%s): var= would read the machine that renders; use an input", body)
 		}
 	}
-	if !slices.Contains([]string{"string", "int", "number", "bool"}, kind) {
-		return "", "", fmt.Errorf("@tag(%s): unknown type %s", body, kind)
+	for _, short := range t.shorts {
+		if !ast.IsValidIdent(short) {
+			return t, fmt.Errorf("@tag(%s): short form %q is not a name", body, short)
+		}
 	}
-	return key, kind, nil
+	if !slices.Contains([]string{"string", "int", "number", "bool"}, t.kind) {
+		return t, fmt.Errorf("@tag(%s): unknown type %s", body, t.kind)
+	}
+	return t, nil
 }
 
 func inputLiteral(text, kind string) (ast.Expr, error) {
@@ -238,21 +274,12 @@ func inputLiteral(text, kind string) (ast.Expr, error) {
 	return lit, nil
 }
 
-// refuse reports what CUE would accept and Writ does not: @embed, which reads
-// files behind the evaluator's back, and numbers whose exponent CUE's decimals
-// cannot hold, which it would silently replace by other numbers.
+// refuse reports what CUE would accept and Writ does not: numbers whose exponent
+// CUE's decimals cannot hold, which it would silently replace by other numbers.
 func refuse(f *ast.File) error {
 	var problems diag.List
 	ast.Walk(f, func(n ast.Node) bool {
-		switch x := n.(type) {
-		case *ast.Attribute:
-			if name, _ := x.Split(); name == "embed" {
-				problems = append(problems, diag.Diagnostic{
-					Code: "CUE007", Pos: position(x.Pos()), Message: "@embed is not supported",
-					Hint: "write the data as CUE",
-				})
-			}
-		case *ast.BasicLit:
+		if x, ok := n.(*ast.BasicLit); ok {
 			if err := checkExponent(x.Kind, x.Value); err != nil {
 				problems = append(problems, diag.Diagnostic{Code: "CUE010", Pos: position(x.Pos()), Message: err.Error()})
 			}

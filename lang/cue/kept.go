@@ -91,7 +91,8 @@ func (l *loader) parser(key packageKey) parseFunc {
 			return have.file, nil
 		}
 		f, err := l.parseNew(name)
-		if err == nil {
+		// One that embeds others depends on more than its own content.
+		if err == nil && !l.embeds[name] {
 			files[name] = keptFile{data, f}
 		}
 		return f, err

@@ -1,8 +1,6 @@
 package cue
 
 import (
-	"errors"
-	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -18,8 +16,6 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 )
 
-const libraryModule = "writ.dev"
-
 // loader builds the instances of one program.
 type loader struct {
 	program lang.Program
@@ -27,22 +23,19 @@ type loader struct {
 	inputs  *inputs
 	context *build.Context
 	module  module
-	files   map[string]*ast.File
-	meter   *meter // nil when coverage is not asked for
-	kept    *kept  // nil when nothing is shared with other programs
+	// dependencies are the modules that the main one depends on.
+	dependencies []dependency
+	files        map[string]*ast.File
+	meter        *meter // nil when coverage is not asked for
+	kept         *kept  // nil when nothing is shared with other programs
 	// imported is what importPackage returned.
 	imported map[string]*build.Instance
+	// embeds are the files that embed others.
+	embeds map[string]bool
 	// stack is the packages being loaded, to find import cycles.
 	stack []string
 	// failed is what went wrong while loading imports, in Writ's terms.
 	failed diag.List
-}
-
-// module is the main module.
-type module struct {
-	root string // directory; "." without a module
-	path string // import path without major version; "" without a module
-	real bool
 }
 
 func newLoader(p lang.Program, k *kept) *loader {
@@ -52,6 +45,7 @@ func newLoader(p lang.Program, k *kept) *loader {
 		inputs:   newInputs(p.Given(), p.Inputs),
 		files:    map[string]*ast.File{},
 		imported: map[string]*build.Instance{},
+		embeds:   map[string]bool{},
 		kept:     k,
 	}
 	if k != nil {
@@ -123,47 +117,6 @@ func (l *loader) complete(inst *build.Instance, files []*ast.File) error {
 	return nil
 }
 
-// findModule finds the module that a directory belongs to.
-func (l *loader) findModule(dir string) error {
-	for d := dir; ; d = path.Dir(d) {
-		name := path.Join(d, "cue.mod", "module.cue")
-		if _, err := l.reader.ReadFile(name); err == nil {
-			f, err := l.parse(name)
-			if err != nil {
-				return err
-			}
-			l.module = module{root: d, path: modulePath(f), real: true}
-			return nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return lang.Failure(diag.Position{}, name, err)
-		}
-		if d == "." {
-			l.module = module{root: dir}
-			return nil
-		}
-	}
-}
-
-// modulePath reads the literal `module: "example.com/app@v0"`.
-func modulePath(f *ast.File) string {
-	for _, d := range f.Decls {
-		field, ok := d.(*ast.Field)
-		if !ok {
-			continue
-		}
-		if name, _, err := ast.LabelName(field.Label); err != nil || name != "module" {
-			continue
-		}
-		if lit, ok := field.Value.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-			if s, err := strconv.Unquote(lit.Value); err == nil {
-				s, _, _ = strings.Cut(s, "@")
-				return s
-			}
-		}
-	}
-	return ""
-}
-
 // parse reads and parses a file once.
 func (l *loader) parse(name string) (*ast.File, error) {
 	if f, ok := l.files[name]; ok {
@@ -187,6 +140,9 @@ func (l *loader) parseNew(name string) (*ast.File, error) {
 	f, err := parser.ParseFile(name, data, parser.ParseComments)
 	if err != nil {
 		return nil, l.diagnose(err)
+	}
+	if l.embeds[name], err = l.embed(name, f); err != nil {
+		return nil, err
 	}
 	if err := refuse(f); err != nil {
 		return nil, err
@@ -365,7 +321,7 @@ func (l *loader) loadPackage(pos token.Pos, importPath string) *build.Instance {
 		}
 	}
 	if len(inst.Files) == 0 {
-		return fail("CUE006", "cannot find package "+strconv.Quote(importPath), l.importHint(p.Path))
+		return fail("CUE006", "cannot find package "+strconv.Quote(importPath), l.importHint(p))
 	}
 	inst.PkgName = inst.Files[0].PackageName()
 	inst.Module = m.path
@@ -378,7 +334,7 @@ func (l *loader) loadPackage(pos token.Pos, importPath string) *build.Instance {
 // importedFiles parses the files of an imported package, and tells the module
 // that it is of.
 func (l *loader) importedFiles(p ast.ImportPath, parse parseFunc) ([]*ast.File, module, error) {
-	dirs, m := l.packageDirs(p.Path)
+	dirs, m := l.packageDirs(p)
 	var all []*ast.File
 	for _, dir := range dirs {
 		if info, err := l.reader.Stat(dir); err != nil || !info.IsDir() {
@@ -391,44 +347,4 @@ func (l *loader) importedFiles(p ast.ImportPath, parse parseFunc) ([]*ast.File, 
 		all = append(all, files...)
 	}
 	return all, m, nil
-}
-
-// packageDirs are the directories that may hold an imported package.
-func (l *loader) packageDirs(importPath string) ([]string, module) {
-	if rest, ok := below(importPath, libraryModule); ok {
-		return []string{lang.LibraryPrefix + "cue/" + rest}, module{path: libraryModule}
-	}
-	if rest, ok := below(importPath, l.module.path); ok && l.module.path != "" {
-		return []string{path.Join(l.module.root, rest)}, l.module
-	}
-	var dirs []string
-	for _, kind := range []string{"pkg", "usr", "gen"} {
-		dirs = append(dirs, path.Join(l.module.root, "cue.mod", kind, importPath))
-	}
-	return dirs, module{path: importPath}
-}
-
-// below cuts a module's path off an import path.
-func below(importPath, modulePath string) (string, bool) {
-	if importPath == modulePath {
-		return ".", true
-	}
-	return strings.CutPrefix(importPath, modulePath+"/")
-}
-
-func (l *loader) importHint(importPath string) string {
-	if _, ok := below(importPath, libraryModule); ok {
-		var names []string
-		entries, _ := l.reader.ReadDir(lang.LibraryPrefix + "cue")
-		for _, e := range entries {
-			if e.IsDir() {
-				names = append(names, libraryModule+"/"+e.Name())
-			}
-		}
-		return "import one of the library's packages: " + strings.Join(names, ", ")
-	}
-	if !l.module.real {
-		return "add a cue.mod/module.cue, or copy the package to " + path.Join("cue.mod/pkg", importPath)
-	}
-	return "copy the package to " + path.Join(l.module.root, "cue.mod/pkg", importPath) + "; nothing is downloaded while rendering"
 }

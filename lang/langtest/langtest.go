@@ -2,9 +2,11 @@
 // a program, its inputs, and what must come of it.
 //
 // The comment of an archive says "entry: NAME" (else ".") and "input: K=V",
-// one a line; "evaluate: tests" asks for the tests of the entry, "evaluate:
+// one a line; "jpath: DIR", "modcache: DIR" and "code: K=EXPR" are settings;
+// "evaluate: tests" asks for the tests of the entry, "evaluate:
 // cover" for coverage, "explain: PATH" for how a value came to be, "expression:
-// TEXT" for the value of an expression; other lines tell what the case is about. Files below lib/ are the library
+// TEXT" for the value of an expression; other lines tell what the case is
+// about. Files below lib/ are the library
 // and files below want/ the outcome: want/json is the value, want/errors what a
 // user is shown, want/positions the position of every value and key, want/reads
 // the names of the files read, want/faults the tests that cannot be evaluated,
@@ -72,6 +74,17 @@ func Program(a *txtar.Archive) lang.Program {
 		}
 		if text, ok := strings.CutPrefix(line, "expression: "); ok {
 			p.Expression = text
+		}
+		if dir, ok := strings.CutPrefix(line, "modcache: "); ok {
+			p.Settings.Modules = dir
+		}
+		if dir, ok := strings.CutPrefix(line, "jpath: "); ok {
+			p.Settings.Search = append(p.Settings.Search, dir)
+		}
+		if input, ok := strings.CutPrefix(line, "code: "); ok {
+			k, v, _ := strings.Cut(input, "=")
+			p.Inputs[k] = v
+			p.Settings.Code = append(p.Settings.Code, k)
 		}
 		if input, ok := strings.CutPrefix(line, "input: "); ok {
 			k, v, _ := strings.Cut(input, "=")

@@ -32,7 +32,7 @@ func New(s *cache.Session) *Renderer {
 
 // Render is render.Render of a program of the session's module.
 func (r *Renderer) Render(ctx context.Context, o render.Options) (*render.Bundle, error) {
-	question, err := json.Marshal([]any{"unit", o.Entry, o.Inputs, o.Offers, o.Namespace, o.Settings})
+	question, err := json.Marshal([]any{"unit", o.Entry, o.Inputs, o.Offers, o.Namespace, o.Settings, o.Optional})
 	if err != nil {
 		return nil, err
 	}

@@ -39,19 +39,35 @@ func (s *sourceFlags) given() (render.Select, error) {
 	return g, nil
 }
 
-// searched is a directory of -J, relative to the project's.
-func (s *sourceFlags) searched(dir string) (string, error) {
+// settings adds what the command line says of the languages to the project.
+func (s *sourceFlags) settings() error {
+	for _, d := range s.search {
+		below, err := s.flagDir("-J", d)
+		if err != nil {
+			return err
+		}
+		s.project.Search = append(s.project.Search, below)
+	}
+	var err error
+	if s.modules != "" {
+		s.project.Modules, err = s.flagDir("--modcache", s.modules)
+	}
+	return err
+}
+
+// flagDir is a directory that a flag names, relative to the project's.
+func (s *sourceFlags) flagDir(flag, dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return "", usageError{fmt.Errorf("-J %s: no such directory", dir)}
+		return "", usageError{fmt.Errorf("%s %s: no such directory", flag, dir)}
 	}
 	if rel, err := filepath.Rel(s.root, abs); err != nil || !filepath.IsLocal(rel) {
 		return "", diag.List{{
-			Code: "LANG002", Message: fmt.Sprintf("-J %s is outside of the module root %s", dir, s.root),
-			Hint: "put a jsonnetfile.json into the directory that is above both: that is the module root then",
+			Code: "LANG002", Message: fmt.Sprintf("%s %s is outside of the module root %s", flag, dir, s.root),
+			Hint: "put a jsonnetfile.json, or cue.mod/module.cue, into the directory that is above both: that is the module root then",
 		}}
 	}
 	below, err := filepath.Rel(s.dir, abs)

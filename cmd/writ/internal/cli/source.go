@@ -29,6 +29,7 @@ type sourceFlags struct {
 	inputs       []string
 	code         []string
 	search       []string
+	modules      string
 	entry        string
 	environments []string
 	units        []string
@@ -52,6 +53,7 @@ func (s *sourceFlags) register(cmd *cobra.Command) {
 	f.StringArrayVarP(&s.inputs, "input", "i", nil, "an input of the program, as name=value (repeatable)")
 	f.StringArrayVar(&s.code, "input-code", nil, "an input that is an expression of Jsonnet, as name=EXPRESSION (repeatable)")
 	f.StringArrayVarP(&s.search, "jpath", "J", nil, "a directory to look for Jsonnet's imports in, before lib and vendor; the last one counts most (repeatable)")
+	f.StringVar(&s.modules, "modcache", "", "a cache of CUE modules inside of the module, as cue keeps one in CUE_CACHE_DIR")
 	f.StringVar(&s.entry, "entry", "", "file or directory to evaluate, relative to DIR (default: what writ.yaml says, or DIR)")
 	f.StringArrayVarP(&s.environments, "env", "e", nil, "the environment of writ.yaml")
 	f.StringArrayVar(&s.units, "unit", nil, "only this unit of writ.yaml, or those that match a pattern (repeatable)")
@@ -72,8 +74,15 @@ func (s *sourceFlags) environment() render.Environment {
 }
 
 // open reads the project file of a directory, or of the directory that a
-// named file is in.
+// named file is in. DIR/... is all programs in and below a directory.
 func (s *sourceFlags) open(path string) error {
+	path, below := strings.CutSuffix(filepath.ToSlash(path), "...")
+	if below && path == "" {
+		path = "."
+	}
+	if below && s.entry != "" {
+		return usageError{errors.New("--entry needs a directory, not all that is below it")}
+	}
 	dir, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -96,12 +105,11 @@ func (s *sourceFlags) open(path string) error {
 		}
 		s.project.Entry, s.project.Units = filepath.ToSlash(filepath.Clean(s.entry)), nil
 	}
-	for _, d := range s.search {
-		below, err := s.searched(d)
-		if err != nil {
-			return err
-		}
-		s.project.Search = append(s.project.Search, below)
+	if err := s.settings(); err != nil {
+		return err
+	}
+	if below {
+		s.project.Entry, s.project.Units = ".", []render.Unit{{Name: "...", Entry: "..."}}
 	}
 	if s.time > 0 {
 		s.project.Limits.Time = s.time
