@@ -141,6 +141,7 @@ type cluster struct {
 	t        testing.TB
 	registry *registry.Registry
 	system   api.Client
+	creds    *auth.Credentials
 	ca       *auth.Authority
 	dir      string
 	stop     func()
@@ -156,9 +157,10 @@ func newCluster(t testing.TB) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{t: t, registry: r, system: r.As(registry.System), dir: t.TempDir()}
-	if c.ca, err = auth.OpenAuthority(t.TempDir(), nil); err != nil {
+	if c.creds, err = auth.Open(auth.Options{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
+	c.ca = c.creds.Authority()
 	for _, ns := range []string{"default", "kube-system", "kube-node-lease", "bank"} {
 		c.create(api.Namespace, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
 	}

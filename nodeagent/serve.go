@@ -22,11 +22,16 @@ import (
 // asks for those who may.
 const logReader = "writ-apiserver"
 
-// serveLogs serves GET /containerLogs/NAMESPACE/POD/CONTAINER and GET /access
-// until ctx ends.
+// serveLogs serves /containerLogs, /exec and /attach of NAMESPACE/POD/CONTAINER,
+// /portForward of NAMESPACE/POD, and /access, until ctx ends.
 func (a *agent) serveLogs(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", a.containerLogs)
+	for _, method := range []string{http.MethodGet, http.MethodPost} { // WebSocket and SPDY
+		mux.HandleFunc(method+" /exec/{namespace}/{pod}/{container}", a.exec)
+		mux.HandleFunc(method+" /attach/{namespace}/{pod}/{container}", a.attach)
+		mux.HandleFunc(method+" /portForward/{namespace}/{pod}", a.portForward)
+	}
 	mux.HandleFunc("GET /access", a.accessReport)
 	config := a.o.TLS.Clone()
 	config.ClientAuth = tls.RequireAndVerifyClientCert

@@ -39,6 +39,9 @@ var (
 	createVerb = []string{"create"}
 )
 
+// connectKinds are the kinds of options of connections, as Kubernetes names them.
+var connectKinds = map[string]string{subAttach: "PodAttachOptions", subExec: "PodExecOptions", subPortForward: "PodPortForwardOptions"}
+
 func newDiscovery() (*discovery, error) {
 	d := &discovery{documents: map[string][]byte{}, versions: map[string]string{}, resourcesOf: map[string][]apidiscoveryv2.APIResourceDiscovery{}, legacyOf: map[string][]metav1.APIResource{}}
 	for _, k := range api.Kinds {
@@ -88,6 +91,10 @@ func (d *discovery) addKind(k api.Kind) {
 	if k.Kind == api.Pod.Kind {
 		sub("binding", metav1.GroupVersionKind{Version: "v1", Kind: "Binding"}, createVerb)
 		sub("log", own, []string{"get"})
+		sub("eviction", metav1.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, createVerb)
+		for _, name := range []string{subAttach, subExec, subPortForward} {
+			sub(name, metav1.GroupVersionKind{Version: "v1", Kind: connectKinds[name]}, []string{"create", "get"})
+		}
 	}
 	if k.Kind == api.Node.Kind {
 		sub("access", metav1.GroupVersionKind{Group: api.Group, Version: api.Version, Kind: "AccessReport"}, []string{"get"})

@@ -57,6 +57,9 @@ func parseRequest(r *http.Request) *requestInfo {
 		i.sub = strings.Join(parts[2:], "/")
 	}
 	i.verb = verbOf(r.Method, i)
+	if i.upgrades() && i.verb == "get" {
+		i.verb = "create" // the same right, whatever the protocol
+	}
 	return i
 }
 
@@ -87,7 +90,7 @@ func verbOf(method string, i *requestInfo) string {
 
 // long says whether the request may last as long as its client wants.
 func (i *requestInfo) long() bool {
-	return i.verb == "watch" || (i.sub == "log" && i.query.Get("follow") == "true")
+	return i.verb == "watch" || i.upgrades() || (i.sub == "log" && i.query.Get("follow") == "true")
 }
 
 // computes says whether the request takes computing time, rather than waits:

@@ -72,6 +72,16 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, c *call) error
 			return s.log(w, r, c)
 		}
 		return noSuchPath(r)
+	case subExec, subAttach, subPortForward:
+		if k.Kind == api.Pod.Kind {
+			return s.connect(w, r, c)
+		}
+		return noSuchPath(r)
+	case "eviction":
+		if k.Kind == api.Pod.Kind && i.verb == "create" {
+			return s.evict(w, r, c)
+		}
+		return noSuchPath(r)
 	case "access":
 		if k.Kind == api.Node.Kind && i.verb == "get" {
 			return s.access(w, r, c)
@@ -253,6 +263,12 @@ func deleteOptions(r *http.Request, i *requestInfo) (registry.DeleteOptions, err
 			return registry.DeleteOptions{}, apierrors.NewBadRequest(fmt.Sprintf("decode DeleteOptions: %v", err))
 		}
 	}
+	return registryDeleteOptions(d, i)
+}
+
+// registryDeleteOptions adds what the query says.
+func registryDeleteOptions(d metav1.DeleteOptions, i *requestInfo) (registry.DeleteOptions, error) {
+	var err error
 	if v := i.query.Get("gracePeriodSeconds"); v != "" {
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil {

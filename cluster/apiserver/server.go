@@ -72,6 +72,7 @@ type Server struct {
 	openapi   *openapi
 	discovery *discovery
 	nodes     *http.Client
+	agents    *tls.Config
 	reads     *fair.Limiter
 	writes    *fair.Limiter
 	watches   *fair.Counter
@@ -106,6 +107,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("make discovery documents: %w", err)
 	}
 	s.nodes = nodeClient(o.Credentials)
+	s.agents = o.Credentials.NodeTLS()
 	s.routes()
 	return s, nil
 }

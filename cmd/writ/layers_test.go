@@ -78,8 +78,9 @@ nodeagent/network: cluster/api
 nodeagent/dns:
 nodeagent/probe: nodeagent/runtime
 nodeagent/logs:
+nodeagent/stream:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
-nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object
+nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object nodeagent/stream
 cmd/writ/internal/cli: lang lang/diag lang/jsonnet/bundler lang/worker stdlib render render/cache render/check render/check/policy render/lint render/repl render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox render/provenance
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
@@ -101,6 +102,7 @@ var only = map[string]string{
 	"github.com/miekg/dns":                    "nodeagent/dns",
 	"github.com/spf13/cobra":                  "cmd/writ/internal/cli",
 	"github.com/vishvananda/netlink":          "nodeagent/network",
+	"k8s.io/streaming":                        "nodeagent/stream",
 }
 
 func TestLayers(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 )
 
 // runtimeID is the container's ID in the runtime, for its latest run.
-func runtimeID(c *container) string { return strings.TrimPrefix(c.id, idPrefix) }
+func runtimeID(c *container) string { return strings.TrimPrefix(c.id, IDPrefix) }
 
 // LogName is the name of a container's log in the log store.
 func LogName(podUID, container string) string { return podUID + "/" + container }
@@ -26,7 +26,7 @@ type configError struct{ error }
 
 // start begins a run: everything up to the process, then the wait for its end.
 func (w *Worker) start(ctx context.Context, c *container) {
-	c.id = fmt.Sprintf("%s%s-%s-%d", idPrefix, w.pod.UID, c.spec.Name, c.run)
+	c.id = fmt.Sprintf("%s%s-%s-%d", IDPrefix, w.pod.UID, c.spec.Name, c.run)
 	id, run := runtimeID(c), c.run
 	w.task(func() {
 		info, log, err := w.launch(ctx, c.spec, id, run-1)
@@ -166,7 +166,7 @@ func (w *Worker) probe(ctx context.Context, c *container, id string, run int) {
 	target := probe.Target{
 		IP: w.pod.Status.PodIP, Ports: c.spec.Ports, Dial: w.o.Dial,
 		Exec: func(ctx context.Context, argv []string, out io.Writer) (int, error) {
-			return w.o.Runtime.Exec(ctx, id, argv, nil, out, out)
+			return w.o.Runtime.Exec(ctx, id, runtime.ExecConfig{Argv: argv, Stdout: out, Stderr: out})
 		},
 	}
 	// tell hands a verdict to the machine if it is still about this run.

@@ -11,8 +11,8 @@ import (
 	"github.com/writ-dev/writ/nodeagent/runtime"
 )
 
-// idPrefix names the runtime in container IDs.
-const idPrefix = "writ://"
+// IDPrefix names the runtime in container IDs.
+const IDPrefix = "writ://"
 
 // terminated describes the end of c's latest run.
 func terminated(c *container, e runtime.Exit, reason string) *corev1.ContainerStateTerminated {

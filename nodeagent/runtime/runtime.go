@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"time"
 )
 
@@ -60,6 +61,22 @@ type ContainerConfig struct {
 	Stdout, Stderr io.Writer
 }
 
+// ExecConfig describes a command to run inside a container.
+type ExecConfig struct {
+	Argv           []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	// TTY gives the command a terminal: what it shows goes to Stdout, and Resize
+	// tells its size, now and whenever that changes. Resize may be nil.
+	TTY    bool
+	Resize <-chan Size
+}
+
+// Size is that of a terminal, in characters.
+type Size struct {
+	Width, Height uint16
+}
+
 // Exit is how a container ended. Code is 128+signal for a signal.
 type Exit struct {
 	Code   int
@@ -97,7 +114,9 @@ type Runtime interface {
 	// RemoveContainer kills the container if it runs, and frees it.
 	RemoveContainer(ctx context.Context, id string) error
 	// Exec runs a command inside the container and returns its exit code.
-	Exec(ctx context.Context, id string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error)
+	Exec(ctx context.Context, id string, c ExecConfig) (int, error)
+	// Dial connects to a TCP port on the loopback address inside a sandbox.
+	Dial(ctx context.Context, sandboxID string, port uint16) (net.Conn, error)
 	// Close removes every sandbox.
 	Close() error
 }

@@ -16,7 +16,7 @@ func testExec(t *testing.T, s *suite) {
 	run := func(stdin string, argv ...string) (int, string, string) {
 		t.Helper()
 		var out, errs output
-		code, err := s.Runtime.Exec(s.ctx, c.id, argv, strings.NewReader(stdin), &out, &errs)
+		code, err := s.Runtime.Exec(s.ctx, c.id, runtime.ExecConfig{Argv: argv, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs})
 		if err != nil {
 			t.Fatalf("Exec %v: %v", argv, err)
 		}
@@ -36,12 +36,12 @@ func testExec(t *testing.T, s *suite) {
 		s.run(t, nil, "status:CapBnd", "status:NoNewPrivs", "status:Seccomp", "try:mount") {
 		t.Errorf("exec is not confined like its container: %q", out)
 	}
-	if _, err := s.Runtime.Exec(s.ctx, c.id, []string{"nothing"}, nil, nil, nil); err == nil || !strings.Contains(err.Error(), "not found") {
+	if _, err := s.Runtime.Exec(s.ctx, c.id, runtime.ExecConfig{Argv: []string{"nothing"}}); err == nil || !strings.Contains(err.Error(), "not found") {
 		t.Errorf("Exec of a missing command: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, 300*time.Millisecond)
 	defer cancel()
-	if _, err := s.Runtime.Exec(ctx, c.id, []string{"probe", "sleep:1m"}, nil, nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.Runtime.Exec(ctx, c.id, runtime.ExecConfig{Argv: []string{"probe", "sleep:1m"}}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Exec with a deadline: %v", err)
 	}
 	if _, out, _ := run("", "probe", "list:/proc/[0-9]*"); strings.Count(out, "/proc/") != 2 {
@@ -50,7 +50,7 @@ func testExec(t *testing.T, s *suite) {
 	// The end of the container is the end of what was executed in it.
 	ended := make(chan error, 1)
 	go func() {
-		code, err := s.Runtime.Exec(s.ctx, c.id, []string{"probe", "sleep:1m"}, nil, nil, nil)
+		code, err := s.Runtime.Exec(s.ctx, c.id, runtime.ExecConfig{Argv: []string{"probe", "sleep:1m"}})
 		if err == nil && code == 0 {
 			err = errors.New("ended well")
 		} else {
@@ -122,7 +122,7 @@ func testPod(t *testing.T, s *suite) {
 		c := s.start(t, func(c *runtime.ContainerConfig) { c.SandboxID = pod }, "say:up", "sleep:1m")
 		c.until(t, "up")
 		var out output
-		if _, err := s.Runtime.Exec(s.ctx, c.id, []string{"probe", "hostname"}, nil, &out, nil); err != nil {
+		if _, err := s.Runtime.Exec(s.ctx, c.id, runtime.ExecConfig{Argv: []string{"probe", "hostname"}, Stdout: &out}); err != nil {
 			t.Fatalf("Exec: %v", err)
 		}
 		return out.String()

@@ -149,7 +149,7 @@ func (c *running) until(t *testing.T, line string) {
 
 func testUnknown(t *testing.T, s *suite) {
 	_, waitErr := s.Runtime.Wait(s.ctx, "none")
-	_, execErr := s.Runtime.Exec(s.ctx, "none", []string{"x"}, nil, nil, nil)
+	_, execErr := s.Runtime.Exec(s.ctx, "none", runtime.ExecConfig{Argv: []string{"x"}})
 	_, imageErr := s.Runtime.Image(s.ctx, "no/such:image")
 	_, startErr := s.tryStart(func(c *runtime.ContainerConfig) { c.SandboxID = "none" })
 	_, imageStartErr := s.tryStart(func(c *runtime.ContainerConfig) { c.Image = "no/such:image" })

@@ -80,7 +80,7 @@ func BenchmarkExec(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if code, err := r.Exec(ctx, "c", []string{"probe"}, nil, nil, nil); err != nil || code != 0 {
+		if code, err := r.Exec(ctx, "c", runtime.ExecConfig{Argv: []string{"probe"}}); err != nil || code != 0 {
 			b.Fatal(code, err)
 		}
 	}

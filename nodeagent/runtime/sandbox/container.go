@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -273,12 +272,12 @@ func (c *child) wait() runtime.Exit {
 }
 
 // Exec runs a command inside a running container.
-func (r *Runtime) Exec(ctx context.Context, id string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+func (r *Runtime) Exec(ctx context.Context, id string, e runtime.ExecConfig) (int, error) {
 	c, err := r.find(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	if len(argv) == 0 {
+	if len(e.Argv) == 0 {
 		return 0, fmt.Errorf("exec in container %s: no command", id)
 	}
 	select {
@@ -286,7 +285,7 @@ func (r *Runtime) Exec(ctx context.Context, id string, argv []string, stdin io.R
 		return 0, fmt.Errorf("exec in container %s: it has ended: %w", id, runtime.ErrNotFound)
 	default:
 	}
-	code, err := execIn(ctx, c, argv, stdin, stdout, stderr)
+	code, err := execIn(ctx, c, e)
 	if err != nil {
 		return 0, fmt.Errorf("exec in container %s: %w", id, err)
 	}

@@ -88,7 +88,7 @@ func playAgent() int {
 	}
 	executing := make(chan error)
 	go func() {
-		_, err := r.Exec(ctx, "pod0-0", []string{"probe", "sleep:5m"}, nil, nil, nil)
+		_, err := r.Exec(ctx, "pod0-0", runtime.ExecConfig{Argv: []string{"probe", "sleep:5m"}})
 		executing <- err
 	}()
 	fmt.Println("ready")
@@ -221,7 +221,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if err := r.StartContainer(ctx, runtime.ContainerConfig{ID: "bad", SandboxID: "p", Image: probe64, Command: []string{"nothing"}}); err == nil {
 			t.Fatal("a missing command was started")
 		}
-		if _, err := r.Exec(ctx, "c", []string{"probe", "say:x"}, nil, io.Discard, io.Discard); err != nil {
+		if _, err := r.Exec(ctx, "c", runtime.ExecConfig{Argv: []string{"probe", "say:x"}, Stdout: io.Discard, Stderr: io.Discard}); err != nil {
 			t.Fatal(err)
 		}
 		if during := look(t, mark); len(during.processes) < 4 || len(during.namespaces) < 3 {

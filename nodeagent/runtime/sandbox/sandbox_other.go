@@ -4,7 +4,7 @@ package sandbox
 
 import (
 	"context"
-	"io"
+	"net"
 
 	"github.com/writ-dev/writ/nodeagent/runtime"
 )
@@ -56,9 +56,12 @@ func (*Runtime) Signal(string, int) error { return ErrNeedsLinux }
 func (*Runtime) RemoveContainer(context.Context, string) error { return ErrNeedsLinux }
 
 // Exec returns ErrNeedsLinux.
-func (*Runtime) Exec(context.Context, string, []string, io.Reader, io.Writer, io.Writer) (int, error) {
+func (*Runtime) Exec(context.Context, string, runtime.ExecConfig) (int, error) {
 	return 0, ErrNeedsLinux
 }
+
+// Dial returns ErrNeedsLinux.
+func (*Runtime) Dial(context.Context, string, uint16) (net.Conn, error) { return nil, ErrNeedsLinux }
 
 // Close does nothing.
 func (*Runtime) Close() error { return nil }

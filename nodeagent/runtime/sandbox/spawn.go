@@ -39,6 +39,8 @@ type spawnOptions struct {
 	spec           spec
 	stdin          *os.File
 	stdout, stderr io.Writer
+	// terminal says that stdin is one, which the process is to control.
+	terminal bool
 	// flags are the namespaces to make with the process.
 	flags uintptr
 	// extra becomes processFD.
@@ -76,7 +78,7 @@ func spawn(ctx context.Context, o spawnOptions) (*child, error) {
 	// The child sets its own death signal: syscall.SysProcAttr's compares
 	// parents by number, which means nothing across pid namespaces, and kills
 	// the child of an exec. Until then it depends on this connection.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: o.flags, Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: o.flags, Setsid: true, Setctty: o.terminal}
 	alive := o.fork(func() { err = cmd.Start() })
 	theirs.Close()
 	if !alive {
@@ -152,33 +154,45 @@ func socketPair() (ours, theirs *os.File, err error) {
 }
 
 // execIn runs a command in a container's namespaces and waits for it.
-func execIn(ctx context.Context, c *container, argv []string, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-	s := spec{Exec: true, Argv: argv, Env: c.spec.Env, Dir: c.spec.Dir, User: c.spec.User}
+func execIn(ctx context.Context, c *container, e runtime.ExecConfig) (int, error) {
+	s := spec{Exec: true, Argv: e.Argv, Env: c.spec.Env, Dir: c.spec.Dir, User: c.spec.User}
 	process, err := c.handle()
 	if err != nil {
 		return 0, err
 	}
 	defer process.Close()
-	input, err := feed(stdin)
-	if err != nil {
+	o := spawnOptions{spec: s, stdout: e.Stdout, stderr: e.Stderr, extra: process, terminal: e.TTY}
+	var t *terminal
+	if e.TTY {
+		if t, err = openTerminal(); err != nil {
+			return 0, err
+		}
+		defer t.close()
+		o.stdin, o.stdout, o.stderr = t.inside, t.inside, t.inside
+	} else if o.stdin, err = feed(e.Stdin); err != nil {
 		return 0, err
-	}
-	if input != nil {
-		defer input.Close()
+	} else if o.stdin != nil {
+		defer o.stdin.Close()
 	}
 	thread := newExecThread(int(process.Fd()))
 	defer close(thread.quit)
 	setup, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("it took longer than %v", startTimeout))
 	defer cancel()
-	child, err := spawn(setup, spawnOptions{spec: s, stdin: input, stdout: stdout, stderr: stderr,
-		extra: process, fork: thread.do})
+	o.fork = thread.do
+	child, err := spawn(setup, o)
 	if err != nil {
 		return 0, errors.Join(thread.err, err)
 	}
 	defer unix.Close(child.pidfd)
 	stop := context.AfterFunc(ctx, func() { _ = child.cmd.Process.Kill() })
 	defer stop()
+	if t != nil {
+		t.connect(e)
+	}
 	exit := child.wait()
+	if t != nil {
+		t.drain()
+	}
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}

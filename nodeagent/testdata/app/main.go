@@ -3,6 +3,9 @@
 //	app serve          HTTP on :8080 (see below), and a UDP echo on :8080
 //	app stubborn       serve, but ignore SIGTERM
 //	app say TEXT CODE  print TEXT and exit with CODE
+//	app echo           copy its input to its output, and END to its errors
+//	app terminal W     wait until the terminal is W wide, then say its size
+//	app install NAME   copy itself to /bin/NAME; as tar it does what kubectl cp needs
 package main
 
 import (
@@ -12,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +23,25 @@ import (
 )
 
 func main() {
+	if filepath.Base(os.Args[0]) == "tar" {
+		archive()
+		return
+	}
+	switch os.Args[1] {
+	case "echo":
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		fmt.Fprint(os.Stderr, "END")
+		return
+	case "terminal":
+		terminal(os.Args[2])
+		return
+	case "processes":
+		processes()
+		return
+	case "install":
+		install("/bin/" + os.Args[2])
+		return
+	}
 	fmt.Println("args", strings.Join(os.Args[1:], " "))
 	switch os.Args[1] {
 	case "stubborn":
@@ -72,6 +95,7 @@ func serve() {
 		}
 		_, _ = w.Write(b)
 	})
+	http.HandleFunc("/print", func(_ http.ResponseWriter, r *http.Request) { fmt.Println(r.FormValue("text")) })
 	http.HandleFunc("/touch", func(w http.ResponseWriter, r *http.Request) {
 		if err := os.WriteFile(r.FormValue("path"), nil, 0o644); err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)
