@@ -136,6 +136,13 @@ func (a *record) operations(ops []api.Operation) {
 	a.event.Annotations["writ.dev/operations"] = b.String()
 }
 
+// annotate notes something else for those who read the log.
+func (a *record) annotate(key, value string) {
+	if a != nil {
+		a.event.Annotations[key] = value
+	}
+}
+
 // failed notes why a request failed.
 func (a *record) failed(st metav1.Status) {
 	if a == nil {

@@ -96,6 +96,9 @@ func (d *discovery) addKind(k api.Kind) {
 			sub(name, metav1.GroupVersionKind{Version: "v1", Kind: connectKinds[name]}, []string{"create", "get"})
 		}
 	}
+	if k.Kind == api.ServiceAccount.Kind {
+		sub("token", metav1.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, createVerb)
+	}
 	if k.Kind == api.Node.Kind {
 		sub("access", metav1.GroupVersionKind{Group: api.Group, Version: api.Version, Kind: "AccessReport"}, []string{"get"})
 	}

@@ -32,7 +32,11 @@ func (s *Server) facts() auth.Facts {
 				return false
 			}
 			for _, o := range l.Items {
-				if p, err := api.Decode[corev1.Pod](o); err == nil && refers(&p.Spec, resource == "secrets", name) {
+				p, err := api.Decode[corev1.Pod](o)
+				if err != nil {
+					continue
+				}
+				if resource == "serviceaccounts" && accountOf(p) == name || resource != "serviceaccounts" && refers(&p.Spec, resource == "secrets", name) {
 					return true
 				}
 			}

@@ -176,3 +176,8 @@ func (k *kubectl) fails(t testing.TB, stdin string, args ...string) string {
 	}
 	return errOut
 }
+
+// nodeTLS is for requests by hand as a node.
+func (h *harness) nodeTLS(n *node) *tls.Config {
+	return &tls.Config{RootCAs: h.creds.Authority().Pool(), Certificates: []tls.Certificate{n.pair}}
+}

@@ -87,6 +87,11 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, c *call) error
 			return s.access(w, r, c)
 		}
 		return noSuchPath(r)
+	case "token":
+		if k.Kind == api.ServiceAccount.Kind && i.verb == "create" {
+			return s.token(w, r, c)
+		}
+		return noSuchPath(r)
 	case "binding":
 		if k.Kind == api.Pod.Kind && i.verb == "create" {
 			return s.bind(w, r, c)

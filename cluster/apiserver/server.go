@@ -124,6 +124,8 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("/openapi/v2", s.openapi.v2)
 	s.mux.HandleFunc("/openapi/v3", s.openapi.index)
 	s.mux.HandleFunc("/openapi/v3/", s.openapi.v3)
+	s.mux.HandleFunc("/openid/v1/jwks", s.keySet)
+	s.mux.HandleFunc("/.well-known/openid-configuration", s.openIDConfiguration)
 	s.mux.HandleFunc("/writ/v1/join", s.join)
 	s.mux.HandleFunc("/api/", s.resources)
 	s.mux.HandleFunc("/apis/", s.resources)
@@ -160,7 +162,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, a *record) error 
 	ctl := http.NewResponseController(w)
 	_ = ctl.SetReadDeadline(time.Now().Add(requestTime))
 	_ = ctl.SetWriteDeadline(time.Now().Add(requestTime + waitTime))
-	u, err := s.o.Credentials.Authenticate(r)
+	u, err := s.authenticate(r)
 	if err != nil || u.Name == registry.System.Name { // which no credential stands for
 		w.Header().Set("WWW-Authenticate", `Bearer realm="writ"`)
 		return apierrors.NewUnauthorized("Unauthorized")

@@ -27,6 +27,7 @@ type virtualResource struct {
 var virtuals = map[string]virtualResource{
 	api.Group + "/" + api.Version + "/transactions":     {kind: "Transaction", singular: "transaction", handle: (*Server).transact},
 	"authentication.k8s.io/v1/selfsubjectreviews":       {kind: "SelfSubjectReview", singular: "selfsubjectreview", handle: (*Server).selfSubjectReview},
+	"authentication.k8s.io/v1/tokenreviews":             {kind: "TokenReview", singular: "tokenreview", handle: (*Server).tokenReview},
 	"authorization.k8s.io/v1/selfsubjectaccessreviews":  {kind: "SelfSubjectAccessReview", singular: "selfsubjectaccessreview", handle: (*Server).selfSubjectAccessReview},
 	"authorization.k8s.io/v1/selfsubjectrulesreviews":   {kind: "SelfSubjectRulesReview", singular: "selfsubjectrulesreview", handle: (*Server).selfSubjectRulesReview},
 	"authorization.k8s.io/v1/subjectaccessreviews":      {kind: "SubjectAccessReview", singular: "subjectaccessreview", handle: (*Server).subjectAccessReview},

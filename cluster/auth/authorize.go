@@ -16,8 +16,8 @@ type Facts struct {
 	// PodNode returns the node that a pod is bound to, "" when it is not, and
 	// whether it exists.
 	PodNode func(namespace, name string) (node string, exists bool)
-	// NodeReads says whether any pod bound to node refers to the ConfigMap or
-	// Secret (resource is the plural).
+	// NodeReads says whether any pod bound to node refers to the ConfigMap,
+	// Secret or ServiceAccount (resource is the plural).
 	NodeReads func(node, resource, namespace, name string) bool
 }
 
@@ -106,6 +106,10 @@ func authorizeNode(node string, a Attributes, f Facts) Decision {
 		return deny("node %q may not read %s", node, a.Resource)
 	}
 	switch res {
+	case "/serviceaccounts":
+		if a.Verb == "create" && a.Subresource == "token" && f.NodeReads(node, a.Resource, a.Namespace, a.Name) {
+			return allow("nodes may do this for their pods")
+		}
 	case "/nodes":
 		return nodeOwn(node, a)
 	case "/pods":

@@ -52,6 +52,7 @@ type Credentials struct {
 	o         Options
 	authority *Authority
 	token     string
+	signing   *signingKeys
 
 	mu      sync.Mutex // guards serving, client
 	serving *tls.Certificate
@@ -82,12 +83,17 @@ func Open(o Options) (*Credentials, error) {
 	if c.token, err = openToken(filepath.Join(o.Dir, "node.token")); err != nil {
 		return nil, err
 	}
+	c.signing = &signingKeys{path: filepath.Join(o.Dir, "service-account.keys"), now: o.Now}
 	return c, c.Renew()
 }
 
 // Renew replaces the certificates in use that have less than a third of their
-// life left. Run it now and then; connections go on.
+// life left, and the keys that sign tokens in their time. Run it now and then;
+// connections go on.
 func (c *Credentials) Renew() error {
+	if err := c.signing.renew(); err != nil {
+		return err
+	}
 	serving, err := c.pair("server", Subject{Name: "writ-server", Hosts: c.o.Hosts, ServerOnly: true})
 	if err != nil {
 		return err

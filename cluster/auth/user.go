@@ -41,11 +41,19 @@ func (c *Credentials) Authenticate(r *http.Request) (User, error) {
 		}
 		return authenticated(s.CommonName, s.Organization...), nil
 	}
-	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-	if ok && strings.EqualFold(scheme, "Bearer") && c.tokenIs(strings.TrimSpace(token)) {
+	if token := Bearer(r); token != "" && c.tokenIs(token) {
 		return authenticated(BootstrapUser, GroupBootstrap), nil
 	}
 	return User{}, ErrUnauthenticated
+}
+
+// Bearer returns the bearer token of r, or "".
+func Bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 func authenticated(name string, groups ...string) User {
