@@ -50,7 +50,7 @@ func TestTwins(t *testing.T) {
 				t.Errorf("%d documents, want %d", len(cue.Documents), want.documents)
 			}
 			for _, b := range []*render.Bundle{cue, jsonnet} {
-				report, err := check.Bundle(b, check.Options{})
+				report, err := check.Bundle(t.Context(), b, check.Options{})
 				if err != nil {
 					t.Errorf("check: %v", err)
 				}

@@ -16,6 +16,7 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render"
+	"github.com/writ-dev/writ/render/check/policy"
 )
 
 // Options adjust a check.
@@ -35,6 +37,9 @@ type Options struct {
 	// Known are judgements that were made before; other documents are judged
 	// now. It may be nil.
 	Known Judgements
+	// Policies may be nil. Those whose violations are errors are as binding as
+	// the cluster's own rules.
+	Policies *policy.Set
 }
 
 // Verdict is the outcome of the gate.
@@ -47,16 +52,24 @@ type Verdict struct {
 	Warnings diag.List
 }
 
-// Bundle checks every document of b as Writ's cluster would. The error, a
-// diag.List, holds everything wrong; the verdict is valid in any case.
-func Bundle(b *render.Bundle, o Options) (*Verdict, error) {
+// Bundle checks every document of b as Writ's cluster would, and against the
+// policies. A diag.List as error holds everything wrong; any other says that
+// the policies could not be asked. The verdict is valid in any case.
+func Bundle(ctx context.Context, b *render.Bundle, o Options) (*Verdict, error) {
 	c := &gate{verdict: &Verdict{}}
 	judged := judgeAll(b.Documents, o.Known)
 	for i, j := range judged {
 		c.document(b.Documents[i], j, o)
 	}
-	if slices.ContainsFunc(b.Documents, func(d render.Document) bool { return isDependency(d.Object) }) {
-		c.dependencies(b.Documents, judged)
+	if o.Policies != nil || slices.ContainsFunc(b.Documents, func(d render.Document) bool { return isDependency(d.Object) }) {
+		all := servedOf(b.Documents, judged)
+		c.findings(dependencies(all))
+		found, broken, err := obey(ctx, o.Policies, b.Documents, all, podsOf(b.Documents))
+		if err != nil {
+			return c.verdict, err
+		}
+		c.errs = append(c.errs, broken...)
+		c.findings(found)
 	}
 	return c.verdict, c.errs.Err()
 }
@@ -93,8 +106,9 @@ func (c *gate) document(d render.Document, j Judgement, o Options) {
 	}
 }
 
-// dependencies applies the rules that see several documents.
-func (c *gate) dependencies(documents []render.Document, judged []Judgement) {
+// servedOf are the documents of kinds that Writ serves, and those that may
+// declare dependencies all the same.
+func servedOf(documents []render.Document, judged []Judgement) []checked {
 	var all []checked
 	for i, d := range documents {
 		switch j := judged[i]; {
@@ -104,7 +118,11 @@ func (c *gate) dependencies(documents []render.Document, judged []Judgement) {
 			all = append(all, checked{object: d.Object, origin: d.Origin, good: true})
 		}
 	}
-	for _, f := range dependencies(all) {
+	return all
+}
+
+func (c *gate) findings(list []Finding) {
+	for _, f := range list {
 		if f.Severity == Error {
 			c.errs = append(c.errs, f.Diagnostic)
 		} else {

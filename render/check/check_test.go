@@ -89,7 +89,7 @@ func TestBundle(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := bundle(t, c.docs...)
-			report, err := check.Bundle(b, check.Options{})
+			report, err := check.Bundle(t.Context(), b, check.Options{})
 			list := diag.From(err)
 			if len(list) != len(c.want) {
 				t.Fatalf("got %d errors, want %d:\n%v", len(list), len(c.want), err)
@@ -111,7 +111,7 @@ func TestBundle(t *testing.T) {
 
 func TestUnknownKindsAreCounted(t *testing.T) {
 	b := bundle(t, service("s"), `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t"}}`)
-	report, err := check.Bundle(b, check.Options{AllowUnknown: true})
+	report, err := check.Bundle(t.Context(), b, check.Options{AllowUnknown: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestCronJobConsumes(t *testing.T) {
 	const cron = `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"web"},"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i:1"}]}}}}}}`
 	uses := strings.Replace(dependency("web", "api", "80", "none"), `"Deployment"`, `"CronJob"`, 1)
 	b := bundle(t, cron, uses)
-	verdict, err := check.Bundle(b, check.Options{AllowUnknown: true})
+	verdict, err := check.Bundle(t.Context(), b, check.Options{AllowUnknown: true})
 	if err != nil || len(verdict.Warnings) > 0 {
 		t.Errorf("the gate says %v and %v", err, verdict.Warnings)
 	}
@@ -143,7 +143,7 @@ func TestCronJobConsumes(t *testing.T) {
 }
 
 func TestConsumerElsewhereIsAWarning(t *testing.T) {
-	report, err := check.Bundle(bundle(t, deployment("web", ""), dependency("wbe", "api", "80", "none")), check.Options{})
+	report, err := check.Bundle(t.Context(), bundle(t, deployment("web", ""), dependency("wbe", "api", "80", "none")), check.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/writ-dev/writ/cluster/admission"
 	"github.com/writ-dev/writ/cluster/api"
-	"github.com/writ-dev/writ/cluster/object"
-	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/render/check/policy"
 	"github.com/writ-dev/writ/render/schema"
@@ -53,10 +50,13 @@ func Run(ctx context.Context, b *render.Bundle, s Subject) (*Report, error) {
 		c.add(f)
 	}
 	c.references(b.Documents)
-	if s.Policies != nil {
-		if err := c.policies(b.Documents); err != nil {
-			return nil, err
-		}
+	found, broken, err := obey(ctx, s.Policies, b.Documents, c.served, c.pods)
+	if err != nil {
+		return nil, err
+	}
+	c.report.Fail(broken)
+	for _, f := range found {
+		c.add(f)
 	}
 	c.report.tidy()
 	return c.report, nil
@@ -196,31 +196,4 @@ func unknown(d render.Document) (found schema.Result, known bool) {
 		return schema.Result{Problems: []api.Problem{p}}, true
 	}
 	return schema.Result{}, false
-}
-
-// policies applies the policies to all documents.
-func (c *checker) policies(documents []render.Document) error {
-	objects := make([]object.Object, len(documents))
-	index := map[object.Key]int{}
-	for i, d := range documents {
-		objects[i] = d.Object
-		index[d.Object.Key()] = i
-	}
-	found, err := c.subject.Policies.Check(c.ctx, objects, edges(c.served, c.pods, index))
-	var l diag.List
-	if errors.As(err, &l) {
-		c.report.Fail(l)
-	} else if err != nil {
-		return fmt.Errorf("check policies: %w", err)
-	}
-	for _, v := range found {
-		d := diag.Diagnostic{Code: PolicyPrefix + strings.TrimPrefix(v.Policy, "#"), Pos: v.Pos, Path: v.Path, Message: v.Message, Hint: v.Hint}
-		if v.Document >= 0 {
-			doc := documents[v.Document]
-			d.Object, d.Pos = doc.Object.Key().String(), doc.Origin.Field(v.Path)
-			d.Notes = []diag.Note{{Pos: v.Pos, Text: "the policy"}}
-		}
-		c.add(Finding{Diagnostic: d, Severity: Severity(v.Severity)})
-	}
-	return nil
 }

@@ -130,7 +130,7 @@ func renderDir(ctx context.Context, dir string, o Options) (source, *render.Bund
 	}
 	b, err := render.Merge(targets, bundles)
 	if err == nil && !o.Unchecked {
-		_, err = check.Bundle(b, check.Options{AllowUnknown: true})
+		_, err = check.Bundle(ctx, b, check.Options{AllowUnknown: true})
 	}
 	return s, b, err
 }

@@ -283,7 +283,7 @@ func (r *runner) render(ctx context.Context, p *project, targets []render.Target
 		if err != nil {
 			return nil, err
 		}
-		checked, err := check.Bundle(b, r.Check)
+		checked, err := check.Bundle(ctx, b, r.Check)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for _, name := range checked.Unchecked {

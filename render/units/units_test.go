@@ -78,8 +78,8 @@ func TestRenderThroughTheCache(t *testing.T) {
 		if got.Digest != want.Digest || !bytes.Equal(got.JSONLines(), want.JSONLines()) || !slices.Equal(got.Reads, want.Reads) {
 			t.Errorf("through the cache %s\n%v\nwithout %s\n%v", got.JSONLines(), got.Reads, want.JSONLines(), want.Reads)
 		}
-		_, wantErr = check.Bundle(want, check.Options{})
-		_, err = check.Bundle(got, check.Options{Known: r.Judgements()})
+		_, wantErr = check.Bundle(t.Context(), want, check.Options{})
+		_, err = check.Bundle(t.Context(), got, check.Options{Known: r.Judgements()})
 		if text(err) != text(wantErr) {
 			t.Errorf("judged %q, want %q", text(err), text(wantErr))
 		}

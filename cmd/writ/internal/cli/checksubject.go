@@ -30,6 +30,10 @@ type ruleRoots struct {
 	open   map[string]*ruleRoot
 }
 
+func (s *sourceFlags) ruleRoots() *ruleRoots {
+	return &ruleRoots{base: s.root, limits: s.project.Limits, open: map[string]*ruleRoot{}}
+}
+
 func (m *ruleRoots) close() {
 	for _, x := range m.open {
 		x.stop()
@@ -71,18 +75,13 @@ func (m *ruleRoots) of(file string) (*ruleRoot, error) {
 // evaluators of the policies work until stop.
 func (a *app) checkSubject(ctx context.Context, f *checkFlags) (s check.Subject, stop func(), err error) {
 	s.Target = check.Target(f.target)
-	m := &ruleRoots{base: f.src.root, limits: f.src.project.Limits, open: map[string]*ruleRoot{}}
+	m := f.src.ruleRoots()
 	defer func() {
 		if err != nil {
 			m.close()
 		}
 	}()
-	var files []string
-	for _, p := range f.src.project.Policies {
-		files = append(files, filepath.Join(f.src.dir, filepath.FromSlash(p)))
-	}
-	files = append(files, f.policies...)
-	if s.Policies, err = m.policies(files); err != nil {
+	if s.Policies, err = m.project(&f.src, f.policies...); err != nil {
 		return s, nil, f.src.locate(err)
 	}
 	var crds []string
@@ -97,6 +96,16 @@ func (a *app) checkSubject(ctx context.Context, f *checkFlags) (s check.Subject,
 		s.Definitions = append(s.Definitions, found...)
 	}
 	return s, m.close, nil
+}
+
+// project loads the policies of a project, and further files; nil when there
+// are none.
+func (m *ruleRoots) project(s *sourceFlags, further ...string) (*policy.Set, error) {
+	var files []string
+	for _, p := range s.project.Policies {
+		files = append(files, filepath.Join(s.dir, filepath.FromSlash(p)))
+	}
+	return m.policies(append(files, further...))
 }
 
 func (m *ruleRoots) policies(files []string) (*policy.Set, error) {

@@ -139,9 +139,16 @@ func (a *app) bundle(ctx context.Context, path string, s *sourceFlags) (*render.
 	return a.render(ctx, s)
 }
 
-// render renders and checks an open source, in one environment.
+// render renders and checks an open source, also against the policies of the
+// project, in one environment.
 func (a *app) render(ctx context.Context, s *sourceFlags) (*render.Bundle, error) {
-	all, err := a.renderAll(ctx, s, check.Options{})
+	rules := s.ruleRoots()
+	defer rules.close()
+	policies, err := rules.project(s)
+	if err != nil {
+		return nil, s.locate(err)
+	}
+	all, err := a.renderAll(ctx, s, check.Options{Policies: policies})
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +219,7 @@ func (a *app) renderSilently(ctx context.Context, s *sourceFlags, o check.Option
 	var remarks []remark
 	for _, r := range all {
 		o.Known = r.judged
-		verdict, err := check.Bundle(r.Bundle, o)
+		verdict, err := check.Bundle(ctx, r.Bundle, o)
 		if err != nil {
 			return nil, nil, s.locate(err)
 		}
