@@ -69,6 +69,7 @@ render/repl: render render/why lang lang/diag stdlib cluster/api
 render/provenance: render render/why lang lang/diag cluster/object
 render/rendertest: render render/check render/test lang lang/diag lang/jsonnet/bundler
 apply/converge: cluster/object cluster/api
+apply/git:
 apply: render lang/diag cluster/diff apply/converge cluster/api cluster/object
 nodeagent/runtime:
 nodeagent/runtime/runtimetest: nodeagent/runtime
