@@ -164,46 +164,48 @@ func TestNothingIsStale(t *testing.T) {
 			t.Fatalf("want %s in what is rendered:\n%s", want, last["render"])
 		}
 	}
-	everything := "render check test"
+	// writ test keeps nothing: it is asked after one change of each language and
+	// of the project.
+	everything, all := "render check", "render check test"
 	for _, c := range []struct {
 		name    string
 		change  func()
 		changes string // the verbs that say something else now
 	}{
-		{"the entry's file", func() { p.edit("cueapp/a.cue", `name: "cue"`, `name: "cuf"`) }, everything},
-		{"an imported package", func() { p.edit("lib/lib.cue", "lib-1", "lib-2") }, everything},
+		{"the entry's file", func() { p.edit("cueapp/a.cue", `name: "cue"`, `name: "cuf"`) }, all},
+		{"an imported package", func() { p.edit("lib/lib.cue", "lib-1", "lib-2") }, all},
 		{"a file that joins the package", func() { p.write("cueapp/b.cue", "package app\n\na: metadata: labels: joined: \"yes\"\n") }, "render"},
 		{"a file that joins the imported package", func() { p.write("lib/more.cue", "package lib\n\nv: \"another\"\n") }, everything},
 		{"that file removed", func() { p.must(os.Remove(p.path("lib/more.cue"))) }, everything},
 		{"a file that adds a document", func() {
 			p.write("cueapp/c.cue", "package app\n\nc: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"joined\", data: v: \"j\"}\n")
-		}, everything},
+		}, all},
 		{"that file removed", func() { p.must(os.Remove(p.path("cueapp/c.cue"))) }, everything},
 		{"an import", func() { p.edit("jsonnetapp/lib.libsonnet", "'a'", "'b'") }, everything},
-		{"an importstr", func() { p.edit("jsonnetapp/text.txt", "text", "Text") }, everything},
+		{"an importstr", func() { p.edit("jsonnetapp/text.txt", "text", "Text") }, all},
 		{"a vendored file", func() { p.edit("vendor/pkg/x.libsonnet", "vendored", "Vendored") }, everything},
-		{"a file that was not there", func() { p.write("jsonnetapp/pkg/x.libsonnet", "{ v: 'nearer' }\n") }, everything},
+		{"a file that was not there", func() { p.write("jsonnetapp/pkg/x.libsonnet", "{ v: 'nearer' }\n") }, all},
 		{"that file removed again", func() { p.must(os.RemoveAll(p.path("jsonnetapp/pkg"))) }, everything},
 		{"a link that leads elsewhere", func() {
 			p.must(os.Remove(p.path("now")))
 			p.must(os.Symlink("two", p.path("now")))
-		}, everything},
+		}, all},
 		{"a link instead of a file", func() {
 			p.must(os.Rename(p.path("jsonnetapp/lib.libsonnet"), p.path("jsonnetapp/old.libsonnet")))
 			p.write("other.libsonnet", "{ v: 'c' }\n")
 			p.must(os.Symlink("../other.libsonnet", p.path("jsonnetapp/lib.libsonnet")))
 		}, everything},
 		{"an older file moved in", func() { p.must(os.Rename(p.path("jsonnetapp/old.libsonnet"), p.path("jsonnetapp/lib.libsonnet"))) }, everything},
-		{"a YAML file", func() { p.edit("manifests/a.yaml", `"1"`, `"2"`) }, everything},
+		{"a YAML file", func() { p.edit("manifests/a.yaml", `"1"`, `"2"`) }, all},
 		{"a YAML file more", func() {
 			p.write("manifests/b.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yaml2}\ndata: {v: b}\n")
 		}, everything},
 		{"a unit that a pattern matches", func() {
 			p.write("more/n.jsonnet", "{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'n' }, data: { v: 'n' } }\n")
-		}, everything},
+		}, all},
 		{"an input of the project", func() { p.edit("writ.yaml", "low", "top") }, everything},
 		{"an input of a unit", func() { p.edit("writ.yaml", "who: me", "who: us") }, everything},
-		{"an input of the environment", func() { p.edit("writ.yaml", "env: dev", "env: DEV") }, everything},
+		{"an input of the environment", func() { p.edit("writ.yaml", "env: dev", "env: DEV") }, all},
 		{"the namespace", func() { p.edit("writ.yaml", "namespace: base", "namespace: Base") }, everything},
 		{"the namespace, which has to be a name", func() { p.edit("writ.yaml", "namespace: Base", "namespace: case") }, everything},
 		{"the units of the environment", func() {
@@ -229,6 +231,9 @@ func TestNothingIsStale(t *testing.T) {
 		var asking sync.WaitGroup
 		got, fresh := map[string]*string{}, ""
 		for verb := range verbs {
+			if verb == "test" && !strings.Contains(c.changes, verb) {
+				continue
+			}
 			answer := new(string)
 			got[verb] = answer
 			asking.Go(func() { *answer = ask(verb) })
