@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/writ-dev/writ/apply/secret"
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -235,7 +236,7 @@ func (cm *commit) drift(kind api.Kind, o *ObjectPlan, live object.Object) (bool,
 		return false, nil
 	}
 	by := func(path string) string { return cm.release.author(live, path) }
-	if isSecret(o.Key) {
+	if secret.Is(o.Key) {
 		cm.moved = append(cm.moved, Moved{Key: o.Key, What: "was changed", By: by(".data")})
 		return true, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/writ-dev/writ/apply/secret"
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -70,7 +71,7 @@ func compute(ctx context.Context, c api.Client, b *render.Bundle, o Options) (*P
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{client: c, live: newReader(c), bundle: b, options: o, release: r, sealer: newSealer(), others: map[object.Key]*handover{}}
+	p := &planner{client: c, live: newReader(c), bundle: b, options: o, release: r, sealer: secret.NewSealer(), others: map[object.Key]*handover{}}
 	if p.cluster, err = clusterID(ctx, c); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ type planner struct {
 	bundle   *render.Bundle
 	options  Options
 	release  *release
-	sealer   sealer
+	sealer   secret.Sealer
 	items    []*item
 	warnings []string
 	revision uint64
@@ -162,7 +163,7 @@ func (p *planner) documents(ctx context.Context) error {
 			refuse("APPLY003", "is being deleted", "plan again when it is gone")
 			continue
 		}
-		if live.IsZero() && d.Object.Kind() == secretKind && blank(d.Object) && p.options.Rollback > 0 {
+		if live.IsZero() && d.Object.Kind() == secret.Kind && secret.Blank(d.Object) && p.options.Rollback > 0 {
 			refuse("APPLY005", "cannot be brought back: a release does not keep the values of Secrets", "apply the sources that it was rendered from")
 			continue
 		}
@@ -204,7 +205,7 @@ func madeBy(o object.Object) string {
 // asked what the change comes to.
 func (p *planner) decide(it *item) error {
 	doc := it.doc
-	if p.options.Rollback > 0 && doc.Kind() == secretKind && !it.live.IsZero() {
+	if p.options.Rollback > 0 && doc.Kind() == secret.Kind && !it.live.IsZero() {
 		var err error
 		if doc, err = p.keepValues(doc, it.live); err != nil {
 			return err
@@ -235,8 +236,8 @@ func (p *planner) decide(it *item) error {
 func (p *planner) base(live object.Object) (*Base, error) {
 	k, _ := api.Lookup(live.Group(), live.Kind())
 	tree := own(k, live.Tree())
-	if isSecret(live.Key()) {
-		tree = p.sealer.tree(tree)
+	if secret.Is(live.Key()) {
+		tree = p.sealer.Tree(tree)
 	}
 	o, err := object.FromTree(tree)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/writ-dev/writ/apply/secret"
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -107,7 +108,7 @@ func (p *planner) findDrift(it *item) {
 	prev, live := own(it.kind, it.previous), own(it.kind, it.live.Tree())
 	var owners diff.Owners
 	for _, c := range diff.Compare(it.kind, prev, live) {
-		if isSecret(it.Key) && holdsSecret(c.Path) {
+		if secret.Is(it.Key) && secret.Holds(c.Path) {
 			continue // the values applied before are not kept
 		}
 		if owners == nil {

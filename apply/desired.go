@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"github.com/writ-dev/writ/apply/secret"
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -10,8 +11,8 @@ import (
 // when there is one.
 func desired(k api.Kind, prev map[string]any, doc, live object.Object) (object.Object, error) {
 	next := own(k, doc.Tree())
-	if isSecret(doc.Key()) {
-		next = foldStringData(next)
+	if secret.Is(doc.Key()) {
+		next = secret.Fold(next)
 	}
 	if live.IsZero() {
 		return object.FromTree(next)

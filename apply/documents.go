@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/writ-dev/writ/apply/secret"
 	"github.com/writ-dev/writ/cluster/object"
 	"github.com/writ-dev/writ/render"
 )
@@ -22,8 +23,8 @@ func pack(b *render.Bundle) ([]byte, error) {
 	docs := make([]map[string]any, len(b.Documents))
 	for i, d := range b.Documents {
 		docs[i] = d.Object.Tree()
-		if isSecret(d.Object.Key()) {
-			docs[i] = hide(foldStringData(docs[i]), func(string) string { return "" })
+		if secret.Is(d.Object.Key()) {
+			docs[i] = secret.Hide(secret.Fold(docs[i]), func(string) string { return "" })
 		}
 	}
 	text, err := object.Marshal(docs)
@@ -69,15 +70,15 @@ func unpack(packed []byte) ([]object.Object, error) {
 // publicInputs are the bundle's inputs, without those that became the value of
 // a Secret.
 func publicInputs(b *render.Bundle) map[string]string {
-	secret := map[string]bool{}
+	values := map[string]bool{}
 	for _, d := range b.Documents {
-		if isSecret(d.Object.Key()) {
-			secretValues(d.Object.Tree(), secret)
+		if secret.Is(d.Object.Key()) {
+			secret.Values(d.Object.Tree(), values)
 		}
 	}
 	out := maps.Clone(b.Inputs)
 	for name, value := range out {
-		if secret[strings.TrimSpace(value)] {
+		if values[strings.TrimSpace(value)] {
 			out[name] = "(secret)"
 		}
 	}

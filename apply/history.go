@@ -67,3 +67,32 @@ func (r Revision) Bundle() (*render.Bundle, error) {
 	b.Digest, b.Inputs = r.Spec.Digest, r.Spec.Inputs
 	return b, nil
 }
+
+// Forget removes a release's record and history in one transaction. Its objects
+// are left alone.
+func Forget(ctx context.Context, c api.Client, namespace, name string) error {
+	for range attempts {
+		live, err := get(ctx, c, api.ReleaseKind.Key(namespace, name))
+		if err != nil {
+			return err
+		}
+		revisions, err := History(ctx, c, namespace, name)
+		if err != nil {
+			return err
+		}
+		var t api.Transaction
+		for _, r := range revisions {
+			t.Operations = append(t.Operations, api.Operation{Action: api.ActionDelete, Object: identity(r.object), UID: string(r.UID)})
+		}
+		if !live.IsZero() {
+			t.Operations = append(t.Operations, api.Operation{Action: api.ActionDelete, Object: identity(live), UID: live.Meta().UID})
+		}
+		if len(t.Operations) == 0 {
+			return nil
+		}
+		if _, err = c.Transact(ctx, t); err == nil || !overtaken(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("forget release %s/%s: %w", namespace, name, errMoved)
+}

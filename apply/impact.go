@@ -52,24 +52,35 @@ func (p *planner) impact(ctx context.Context) (opened, closed []Access, err erro
 
 // addAccess adds the connections that a Dependency declares.
 func addAccess(into map[Access]diag.Position, o object.Object, pos diag.Position) error {
+	declared, err := Declared(o)
+	for _, a := range declared {
+		into[a] = pos
+	}
+	return err
+}
+
+// Declared lists the connections that a Dependency declares; none for an object
+// of another kind.
+func Declared(o object.Object) ([]Access, error) {
+	if o.Group() != api.Group || o.Kind() != api.DependencyKind.Kind {
+		return nil, nil
+	}
 	d, err := api.Decode[api.Dependency](o)
-	if err != nil {
-		return err
+	if err != nil || d.Spec.Target.Service == nil {
+		return nil, err
 	}
 	t := d.Spec.Target.Service
-	if t == nil {
-		return nil
-	}
 	service := cmp.Or(t.Namespace, d.Namespace) + "/" + t.Name
 	a := Access{Namespace: d.Namespace, Consumer: d.Spec.Consumer.Kind + "/" + d.Spec.Consumer.Name, Target: service}
 	if len(t.Ports) == 0 {
-		into[a] = pos
+		return []Access{a}, nil
 	}
+	var out []Access
 	for _, port := range t.Ports {
 		a.Target = service + ":" + string(port)
-		into[a] = pos
+		out = append(out, a)
 	}
-	return nil
+	return out, nil
 }
 
 // without lists what a has and b has not, sorted.

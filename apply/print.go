@@ -28,7 +28,11 @@ const maxValue = 120
 // adds ANSI colours.
 func (p *Plan) Print(w io.Writer, colour bool) error {
 	out := &printer{colour: colour}
-	out.line("", "release %s/%s: %s", p.Namespace, p.Release, p.summary())
+	back := ""
+	if p.Rollback > 0 {
+		back = fmt.Sprintf(", back to revision %d", p.Rollback)
+	}
+	out.line("", "release %s/%s%s: %s", p.Namespace, p.Release, back, p.summary())
 	for _, o := range p.Objects {
 		if o.Action != Unchanged || o.From != "" {
 			out.object(o)
@@ -161,7 +165,7 @@ func (p *Plan) printDrift(out *printer) {
 			count[d.Class]++
 		}
 	}
-	if count[Edited]+count[Controlled] > 0 || len(p.Drift) > 0 {
+	if listed := len(p.Drift) - count[Edited] - count[Controlled]; count[Edited]+listed > 0 {
 		out.line("", "drift: %d edited, %d owned by controllers, %d defaulted", count[Edited], count[Controlled], count[DefaultedField])
 	}
 	for _, d := range p.Drift {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/writ-dev/writ/apply/secret"
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -70,7 +71,7 @@ func honest(it *item) (path string, ok bool) {
 			return it.Changes[i].Path, false
 		case i >= len(it.Changes) || made[i].Path != it.Changes[i].Path:
 			return made[i].Path, false
-		case isSecret(it.Key) && holdsSecret(made[i].Path):
+		case secret.Is(it.Key) && secret.Holds(made[i].Path):
 		case !sameJSON(made[i].Old, it.Changes[i].Old) || !sameJSON(made[i].New, it.Changes[i].New):
 			return made[i].Path, false
 		}

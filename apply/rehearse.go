@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/writ-dev/writ/apply/secret"
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/diff"
 	"github.com/writ-dev/writ/cluster/object"
@@ -95,34 +96,12 @@ func isDeletion(items []*item, i int) bool {
 func (p *planner) changes(it *item, changes []diff.Change) []FieldChange {
 	out := make([]FieldChange, len(changes))
 	for i, c := range changes {
-		if isSecret(it.Key) {
-			c.Old, c.New = p.hidden(c.Path, c.Old), p.hidden(c.Path, c.New)
+		if secret.Is(it.Key) {
+			c.Old, c.New = p.sealer.Value(c.Path, c.Old), p.sealer.Value(c.Path, c.New)
 		}
 		out[i] = FieldChange{Change: c, Pos: it.origin.Field(c.Path)}
 	}
 	return out
-}
-
-// holdsSecret reports whether the value at a path of a Secret may be, or
-// contain, a secret value.
-func holdsSecret(path string) bool {
-	return strings.HasPrefix(path, ".data") || strings.HasPrefix(path, ".stringData") ||
-		strings.Contains(path, lastApplied) || path == ".metadata.annotations" || path == ".metadata"
-}
-
-// hidden seals a changed value of a Secret, unless it is plain metadata.
-func (p *planner) hidden(path string, v any) any {
-	if v == nil || !holdsSecret(path) {
-		return v
-	}
-	if m, ok := v.(map[string]any); ok {
-		out := make(map[string]any, len(m))
-		for k, inner := range m {
-			out[k] = p.hidden(path, inner)
-		}
-		return out
-	}
-	return p.sealer.seal(fmt.Sprint(v))
 }
 
 // replaceImmutable turns the updates that err refuses, for fields that cannot

@@ -70,7 +70,9 @@ render/provenance: render render/why lang lang/diag cluster/object
 render/rendertest: render render/check render/test lang lang/diag lang/jsonnet/bundler
 apply/converge: cluster/object cluster/api
 apply/git:
-apply: render lang/diag cluster/diff apply/converge cluster/api cluster/object
+apply: render lang/diag cluster/diff apply/converge cluster/api cluster/object apply/secret
+apply/secret: cluster/object
+apply/review: apply apply/secret render cluster/diff cluster/api cluster/object lang/diag
 nodeagent/runtime:
 nodeagent/runtime/runtimetest: nodeagent/runtime
 nodeagent/runtime/sandbox: nodeagent/runtime nodeagent/image
@@ -82,7 +84,7 @@ nodeagent/logs:
 nodeagent/stream:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object nodeagent/stream
-cmd/writ/internal/cli: lang lang/diag lang/jsonnet/bundler lang/worker stdlib render render/cache render/check render/check/policy render/lint render/repl render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox render/provenance
+cmd/writ/internal/cli: lang lang/diag lang/jsonnet/bundler lang/worker stdlib render render/cache render/check render/check/policy render/lint render/repl render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox render/provenance apply/review
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:

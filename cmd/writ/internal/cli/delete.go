@@ -6,17 +6,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/writ-dev/writ/apply"
-	"github.com/writ-dev/writ/cluster/api"
-	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render"
 )
 
 type deleteOptions struct {
 	namespace string
 	yes       bool
+	orphan    bool
 	timeout   time.Duration
 }
 
@@ -35,6 +32,7 @@ made is left alone. 'writ get releases -A' lists the releases.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "the release's namespace")
+	f.BoolVar(&o.orphan, "orphan", false, "let go of the objects, and remove only the record")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait until all is gone")
 	return cmd
@@ -46,17 +44,11 @@ func (a *app) deleteRelease(ctx context.Context, name string, o deleteOptions) e
 		return err
 	}
 	defer c.Close()
-	key := api.ReleaseKind.Key(o.namespace, name)
-	if _, err := c.Get(ctx, key); apierrors.IsNotFound(err) {
-		return diag.List{{Code: "RELEASE", Message: fmt.Sprintf("no release %s in namespace %s", name, o.namespace), Hint: "see 'writ get releases -A'"}}
-	} else if err != nil {
+	if _, err := release(ctx, c, o.namespace, name); err != nil {
 		return err
 	}
-	nothing, err := render.Merge(nil, nil)
-	if err != nil {
-		return err
-	}
-	plan, err := apply.Compute(ctx, c, nothing, apply.Options{Release: name, Namespace: o.namespace, By: userName()})
+	nothing := render.FromObjects(nil)
+	plan, err := apply.Compute(ctx, c, nothing, apply.Options{Release: name, Namespace: o.namespace, By: userName(), Orphan: o.orphan})
 	if err != nil {
 		return err
 	}
@@ -74,7 +66,7 @@ func (a *app) deleteRelease(ctx context.Context, name string, o deleteOptions) e
 		return err
 	}
 	// The record goes last: until all is gone it says what is left.
-	if err := c.Delete(ctx, key, ""); err != nil && !apierrors.IsNotFound(err) {
+	if err := apply.Forget(ctx, c, o.namespace, name); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "removed at revision %d in one transaction\n", result.Revision)
