@@ -62,6 +62,8 @@ type Project struct {
 	Schemas []string
 	// Limits bound every evaluation.
 	Limits Limits
+	// Ignores are what the linter is not to report.
+	Ignores []Ignore
 }
 
 // Unit is one program, or all that a pattern matches.
@@ -191,7 +193,7 @@ func (r *projectReader) read(n *yaml.Node) {
 	if n.Tag == "!!null" {
 		return
 	}
-	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "schemas", "limits", "jpath", "modcache"}, func(key string, v *yaml.Node) {
+	r.fields(n, "", []string{"name", "entry", "namespace", "inputs", "images", "units", "environments", "policies", "schemas", "limits", "jpath", "modcache", "lint"}, func(key string, v *yaml.Node) {
 		switch key {
 		case "name":
 			r.p.Name = r.name(v, ".name")
@@ -217,6 +219,8 @@ func (r *projectReader) read(n *yaml.Node) {
 			r.p.Search = r.paths(v, ".jpath")
 		case "limits":
 			r.limits(v)
+		case "lint":
+			r.lint(v)
 		}
 	})
 }

@@ -62,7 +62,7 @@ render/cache: lang
 render/check: render render/schema render/check/policy render/why cluster/structural lang lang/diag cluster/object cluster/api cluster/admission cluster/access
 render/units: lang render render/cache render/check
 render/check/policy: lang lang/cue lang/diag cluster/expression cluster/object cluster/api
-render/lint: render/check lang lang/cue lang/jsonnet lang/yaml lang/diag
+render/lint: render render/check lang lang/cue lang/jsonnet lang/yaml lang/diag
 render/test: render render/check lang lang/diag stdlib cluster/api
 render/why: render lang lang/diag stdlib cluster/api cluster/object
 render/repl: render render/why lang lang/diag stdlib cluster/api

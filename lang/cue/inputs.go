@@ -23,6 +23,8 @@ type inputs struct {
 	must map[string]string
 	// known is every name the program declares, with the first place.
 	known map[string]diag.Position
+	// all says that files belong to the program whatever their @if says.
+	all bool
 	// replaced is the fields' values before and after they got their inputs.
 	replaced map[ast.Node]ast.Node
 }
@@ -55,7 +57,8 @@ func (in *inputs) included(f *ast.File) (bool, error) {
 			if err != nil {
 				return false, diag.Errorf(position(a.Pos()), "CUE005", "@if(%s) is not a condition", body)
 			}
-			return in.condition(expr, position(a.Pos()))
+			holds, err := in.condition(expr, position(a.Pos()))
+			return holds || in.all, err
 		}
 	}
 	return true, nil

@@ -24,12 +24,13 @@ var (
 	unusedField     = lang.Rule{Code: "UnusedField", Text: "a hidden field or definition that nothing in its package refers to"}
 	shadowedName    = lang.Rule{Code: "ShadowedName", Text: "a let clause, loop variable or alias that hides one further out, an import or a builtin"}
 	selfReference   = lang.Rule{Code: "SelfReference", Text: "a field whose value is only itself, where one further out was meant"}
+	unusedTag       = lang.Rule{Code: "UnusedTag", Text: "an input, a hidden field with @tag, that nothing in its package refers to"}
 	listArithmetic  = lang.Rule{Code: "ListArithmetic", Text: "+ or * on a list, which CUE no longer has"}
 )
 
 // Rules lists what Lint looks for.
 func Rules() []lang.Rule {
-	return []lang.Rule{unusedImport, duplicateImport, unusedLet, unusedField, shadowedName, selfReference, listArithmetic}
+	return []lang.Rule{unusedImport, duplicateImport, unusedLet, unusedField, unusedTag, shadowedName, selfReference, listArithmetic}
 }
 
 // Lint finds, without evaluating anything, what looks like a mistake in CUE
@@ -85,7 +86,13 @@ type packageLinter struct {
 	// used are the names that are referred to, in any file; hidden are the
 	// first declarations of the names to be used.
 	used   map[string]bool
-	hidden []*ast.Ident
+	hidden []declaration
+}
+
+// declaration is of a name to be used, perhaps for an input.
+type declaration struct {
+	ident *ast.Ident
+	input bool
 }
 
 func (p *packageLinter) report(rule lang.Rule, pos token.Pos, message, hint string, notes ...diag.Note) {
@@ -135,8 +142,8 @@ func (p *packageLinter) field(f *ast.Field, labels map[*ast.Ident]bool) {
 	}
 	labels[ident] = true
 	hidden := strings.HasPrefix(ident.Name, "_") && ident.Name != "_"
-	if hidden && !asserts(f.Value) && !hasTag(f) {
-		p.hidden = append(p.hidden, ident)
+	if hidden && !asserts(f.Value) {
+		p.hidden = append(p.hidden, declaration{ident, hasTag(f)})
 	}
 	value, ok := f.Value.(*ast.Ident)
 	if ok && value.Name == ident.Name && value.Node == f.Value {
@@ -173,8 +180,13 @@ func (p *packageLinter) arithmetic(x *ast.BinaryExpr) {
 // finish reports what no file of the package refers to.
 func (p *packageLinter) finish() diag.List {
 	seen := map[string]bool{}
-	for _, ident := range p.hidden {
-		if !p.used[ident.Name] && !seen[ident.Name] {
+	for _, d := range p.hidden {
+		ident := d.ident
+		switch {
+		case p.used[ident.Name] || seen[ident.Name]:
+		case d.input:
+			p.report(unusedTag, ident.Pos(), "nothing refers to "+ident.Name+", so the input makes no difference", "use it, or remove it and what gives it in writ.yaml")
+		default:
 			p.report(unusedField, ident.Pos(), "nothing refers to "+ident.Name, "remove it, or make it a regular field if it belongs to the result")
 		}
 		seen[ident.Name] = true

@@ -70,7 +70,10 @@ const mainFile = "main.jsonnet"
 // stages only, and a program may take any time and memory; see lang/worker.
 type Evaluator struct{}
 
-var _ lang.Evaluator = Evaluator{}
+var (
+	_ lang.Evaluator = Evaluator{}
+	_ lang.Linter    = Evaluator{}
+)
 
 // Eval satisfies lang.Evaluator.
 func (Evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-jsonnet/ast"
 
 	"github.com/writ-dev/writ/lang"
+	"github.com/writ-dev/writ/lang/diag"
 )
 
 // maxPrograms is after how many programs what is kept is made anew: a
@@ -55,6 +56,11 @@ func (e *reusing) Eval(ctx context.Context, p lang.Program) (*lang.Result, error
 		return Evaluator{}.Eval(ctx, p)
 	}
 	return nil, err
+}
+
+// Lint satisfies lang.Linter. Nothing is kept of it.
+func (e *reusing) Lint(ctx context.Context, p lang.Program) (diag.List, error) {
+	return Evaluator{}.Lint(ctx, p)
 }
 
 // kept is what programs of one process share.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/google/go-jsonnet"
 	"github.com/google/go-jsonnet/ast"
@@ -15,9 +14,8 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 )
 
-// maxLint bounds the analysis of one file, which follows everything that the
-// file imports and cannot be interrupted.
-const maxLint = 30 * time.Second
+// CodeNotAnalysed is the code of a file that could not be analysed.
+const CodeNotAnalysed = "NotAnalysed"
 
 // The rules of Lint: those of go-jsonnet's linter, and where it is silent.
 var (
@@ -27,7 +25,7 @@ var (
 	wrongType      = lang.Rule{Code: "WrongType", Text: "an operation on a value of a type that it is not for"}
 	endlessLoop    = lang.Rule{Code: "EndlessLoop", Text: "a local variable that is defined by itself"}
 	noSuchImport   = lang.Rule{Code: "NoSuchImport", Text: "an import of a file that cannot be found or parsed"}
-	notAnalysed    = lang.Rule{Code: "NotAnalysed", Text: "a file that could not be analysed in time"}
+	notAnalysed    = lang.Rule{Code: CodeNotAnalysed, Text: "a file whose analysis, with all that it imports, needs more than the limits allow"}
 )
 
 // Rules lists what Lint looks for.
@@ -62,35 +60,9 @@ func ruleOf(message string) lang.Rule {
 	return wrongType
 }
 
-// Lint finds, without evaluating it, what looks like a mistake in one file of
-// p.FS. What the file imports is followed, but not judged. The error, a
-// diag.List, says why the file is no Jsonnet. It takes no longer than maxLint;
-// an analysis that does is left to end by itself.
-func Lint(ctx context.Context, p lang.Program) (diag.List, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxLint)
-	defer cancel()
-	type outcome struct {
-		found diag.List
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		found, err := lint(p)
-		done <- outcome{found, err}
-	}()
-	select {
-	case o := <-done:
-		return o.found, o.err
-	case <-ctx.Done():
-		return diag.List{{
-			Code: notAnalysed.Code, Pos: diag.Position{File: p.Entry},
-			Message: "the analysis of the file and its imports did not end in " + maxLint.String(),
-			Hint:    "import less, or split the file",
-		}}, nil
-	}
-}
-
-func lint(p lang.Program) (found diag.List, err error) {
+// Lint satisfies lang.Linter. go-jsonnet's analysis cannot be interrupted, and
+// may take any time and memory; see lang/worker.
+func (Evaluator) Lint(_ context.Context, p lang.Program) (found diag.List, err error) {
 	file := p.Entry
 	defer func() {
 		if r := recover(); r != nil {
@@ -111,7 +83,7 @@ func lint(p lang.Program) (found diag.List, err error) {
 		return nil, diagnose(file, err)
 	}
 	k := newKept()
-	k.begin(reader, nil)
+	k.begin(reader, p.Settings.Search)
 	c := collector{file: file, seen: map[string]bool{}}
 	k.vm.ErrorFormatter = &c
 	linter.LintSnippet(k.vm, io.Discard, []linter.Snippet{{FileName: file, Code: string(data)}})

@@ -68,9 +68,7 @@ func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map
 		if r.Stack > 0 {
 			debug.SetMaxStack(r.Stack * stackPerCall)
 		}
-		var a response
-		result, err := eval(ctx, r, evaluators, library)
-		a.Result = result
+		a, err := answer(ctx, r, evaluators, library)
 		if err != nil {
 			a.Diagnostics = diag.From(err)
 		}
@@ -81,20 +79,30 @@ func Main(ctx context.Context, stdin io.Reader, stdout io.Writer, evaluators map
 	}
 }
 
-func eval(ctx context.Context, r request, evaluators map[string]lang.Evaluator, library fs.FS) (*lang.Result, error) {
+func answer(ctx context.Context, r request, evaluators map[string]lang.Evaluator, library fs.FS) (a response, err error) {
 	evaluator, ok := evaluators[r.Language]
 	if !ok {
-		return nil, fmt.Errorf("no evaluator for language %q", r.Language)
+		return a, fmt.Errorf("no evaluator for language %q", r.Language)
 	}
 	root, err := os.OpenRoot(r.Root)
 	if err != nil {
-		return nil, fmt.Errorf("open module root: %w", err)
+		return a, fmt.Errorf("open module root: %w", err)
 	}
 	defer root.Close()
-	return evaluator.Eval(ctx, lang.Program{
+	p := lang.Program{
 		FS: root.FS(), Entry: r.Entry, Inputs: r.Inputs, Offers: r.Offers, Overlay: r.Overlay, Library: library, Stack: r.Stack, Tests: r.Tests, Cover: r.Cover, Explain: r.Explain,
 		Settings: r.Settings, Expression: r.Expression,
-	})
+	}
+	if !r.Lint {
+		a.Result, err = evaluator.Eval(ctx, p)
+		return a, err
+	}
+	linter, ok := evaluator.(lang.Linter)
+	if !ok {
+		return a, fmt.Errorf("no linter for language %q", r.Language)
+	}
+	a.Found, err = linter.Lint(ctx, p)
+	return a, err
 }
 
 // memoryLimit is what this process may use, from the first request on.

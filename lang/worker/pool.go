@@ -110,15 +110,40 @@ func (p *Pool) Close() {
 // Evaluator returns the evaluator of a language, which is a key of the map that
 // Main is given. When the context of an evaluation ends first, its process is
 // killed and the context's error returned.
-func (p *Pool) Evaluator(language string) lang.Evaluator { return evaluator{p, language} }
+func (p *Pool) Evaluator(language string) lang.Evaluator { return front{p, language} }
 
-type evaluator struct {
+// Linter returns the linter of a language that has one. An analysis that exceeds
+// a limit is a diag.List with one of the codes of lang.
+func (p *Pool) Linter(language string) lang.Linter { return front{p, language} }
+
+// front is a language's front end in the processes of a pool.
+type front struct {
 	pool     *Pool
 	language string
 }
 
 // Eval satisfies lang.Evaluator.
-func (e evaluator) Eval(ctx context.Context, program lang.Program) (*lang.Result, error) {
+func (e front) Eval(ctx context.Context, program lang.Program) (*lang.Result, error) {
+	a, err := e.ask(ctx, program, false)
+	if err != nil {
+		return nil, err
+	}
+	if a.Result == nil && len(a.Diagnostics) == 0 {
+		return nil, fmt.Errorf("decode evaluation of %s: the answer is empty", program.Entry)
+	}
+	return a.Result, a.Diagnostics.Err()
+}
+
+// Lint satisfies lang.Linter.
+func (e front) Lint(ctx context.Context, program lang.Program) (diag.List, error) {
+	a, err := e.ask(ctx, program, true)
+	if err != nil {
+		return nil, err
+	}
+	return a.Found, a.Diagnostics.Err()
+}
+
+func (e front) ask(ctx context.Context, program lang.Program, lint bool) (*response, error) {
 	p := e.pool
 	select {
 	case p.slots <- struct{}{}:
@@ -133,19 +158,16 @@ func (e evaluator) Eval(ctx context.Context, program lang.Program) (*lang.Result
 	limited, cancel := context.WithTimeout(ctx, p.o.Timeout)
 	defer cancel()
 	begin := time.Now()
-	r, err := w.ask(limited, request{
-		Language: e.language, Root: p.o.Root, Memory: p.o.Memory, Stack: cmp.Or(program.Stack, p.o.Stack),
+	a, err := w.ask(limited, request{
+		Language: e.language, Root: p.o.Root, Memory: p.o.Memory, Stack: cmp.Or(program.Stack, p.o.Stack), Lint: lint,
 		Entry: program.Entry, Inputs: program.Inputs, Offers: program.Offers, Overlay: program.Overlay, Tests: program.Tests, Cover: program.Cover, Explain: program.Explain,
 		Settings: program.Settings, Expression: program.Expression,
 	})
 	if err != nil {
-		return nil, p.explain(ctx, limited, w, program.Entry, time.Since(begin), err)
+		return nil, p.explain(ctx, limited, w, program.Entry, lint, time.Since(begin), err)
 	}
-	p.give(w, r.Spent)
-	if r.Result == nil && len(r.Diagnostics) == 0 {
-		return nil, fmt.Errorf("decode evaluation of %s: the answer is empty", program.Entry)
-	}
-	return r.Result, r.Diagnostics.Err()
+	p.give(w, a.Spent)
+	return a, nil
 }
 
 // take returns an idle process, or a new one.
@@ -176,24 +198,29 @@ func (p *Pool) give(w *process, spent bool) {
 }
 
 // explain ends a process that did not answer and says why it did not.
-func (p *Pool) explain(ctx, limited context.Context, w *process, entry string, took time.Duration, err error) error {
+func (p *Pool) explain(ctx, limited context.Context, w *process, entry string, lint bool, took time.Duration, err error) error {
 	out := w.kill()
 	took = took.Round(10 * time.Millisecond)
+	what := "evaluation"
 	d := diag.Diagnostic{Pos: diag.Position{File: entry}, Hint: "look for recursion or a comprehension that does not end, or raise the limit: "}
+	if lint {
+		what = "the analysis of the file and of all that it imports"
+		d.Hint = "import less, split the file, or raise the limit: "
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		d.Code = "LANG101"
-		d.Message = fmt.Sprintf("evaluation took longer than %s and was stopped", p.o.Timeout)
+		d.Code = lang.CodeTime
+		d.Message = fmt.Sprintf("%s took longer than %s and was stopped", what, p.o.Timeout)
 		d.Hint += "--time, or limits.time in writ.yaml"
 	case out.memory():
-		d.Code = "LANG102"
-		d.Message = fmt.Sprintf("evaluation needs more than %d MiB of memory and was stopped after %s", p.o.Memory>>20, took)
+		d.Code = lang.CodeMemory
+		d.Message = fmt.Sprintf("%s needs more than %d MiB of memory and was stopped after %s", what, p.o.Memory>>20, took)
 		d.Hint += "--memory, or limits.memory in writ.yaml"
 	case out.stack():
-		d.Code = "LANG103"
-		d.Message = fmt.Sprintf("evaluation nests deeper than %d KiB of stack can hold, which is the limit for %d calls, and was stopped after %s", p.o.Stack*stackPerCall>>10, p.o.Stack, took)
+		d.Code = lang.CodeStack
+		d.Message = fmt.Sprintf("%s nests deeper than %d KiB of stack can hold, which is the limit for %d calls, and was stopped after %s", what, p.o.Stack*stackPerCall>>10, p.o.Stack, took)
 		d.Hint = "look for recursion or an expression that is nested very deep, or raise the limit: --stack, or limits.stack in writ.yaml"
 	case errors.Is(err, errTooLarge):
 		d.Code, d.Hint = "LANG105", "look for a comprehension that makes more than is needed"

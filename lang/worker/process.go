@@ -31,10 +31,12 @@ type request struct {
 	Overlay  map[string][]byte `json:"overlay,omitempty"`
 	Memory   int64             `json:"memory"`
 	Stack    int               `json:"stack"`
-	Tests    bool              `json:"tests,omitempty"`
-	Cover    bool              `json:"cover,omitempty"`
-	Explain  []string          `json:"explain,omitempty"`
-	Settings lang.Settings     `json:"settings"`
+	// Lint asks for what the language's linter finds, and for no evaluation.
+	Lint     bool          `json:"lint,omitempty"`
+	Tests    bool          `json:"tests,omitempty"`
+	Cover    bool          `json:"cover,omitempty"`
+	Explain  []string      `json:"explain,omitempty"`
+	Settings lang.Settings `json:"settings"`
 	// Expression is that of the program, if it has one.
 	Expression string `json:"expression,omitempty"`
 }
@@ -43,6 +45,7 @@ type request struct {
 // perhaps its coverage.
 type response struct {
 	Result      *lang.Result `json:"result,omitempty"`
+	Found       diag.List    `json:"found,omitempty"`
 	Diagnostics diag.List    `json:"diagnostics,omitempty"`
 	// Spent says that the process holds so much memory that it should end.
 	Spent bool `json:"spent,omitempty"`

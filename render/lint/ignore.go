@@ -20,20 +20,20 @@ type ignored struct {
 	used bool
 }
 
-// ignore leaves out the findings that comments have ignored, and adds what is
-// wrong with the comments.
-func ignore(found diag.List, files map[string][]byte) diag.List {
+// ignore leaves out the findings that comments and project files have ignored,
+// and adds what is wrong with those.
+func (l *linter) ignore() diag.List {
 	comments := map[string][]*ignored{}
 	var out diag.List
-	for name, data := range files {
+	for name, data := range l.files {
 		if strings.HasSuffix(name, ".json") {
 			continue // JSON has no comments
 		}
 		all, wrong := ignores(name, string(data))
 		comments[name], out = all, append(out, wrong...)
 	}
-	unparsed := map[string]bool{}
-	for _, d := range found {
+	unparsed, used := map[string]bool{}, map[diag.Position]bool{}
+	for _, d := range l.found {
 		unparsed[d.Pos.File] = unparsed[d.Pos.File] || d.Code == CodeSyntax
 		hit := false
 		for _, c := range comments[d.Pos.File] {
@@ -41,7 +41,7 @@ func ignore(found diag.List, files map[string][]byte) diag.List {
 				c.used, hit = true, true
 			}
 		}
-		if !hit {
+		if !hit && !l.inProject(d, used) {
 			out = append(out, d)
 		}
 	}
@@ -54,7 +54,51 @@ func ignore(found diag.List, files map[string][]byte) diag.List {
 			}
 		}
 	}
+	for _, p := range l.projects {
+		out = append(out, l.wrongIgnores(p, used)...)
+	}
 	return diag.From(out.Err())
+}
+
+// inProject reports whether a project file has a finding ignored, and notes by
+// its position what has.
+func (l *linter) inProject(d diag.Diagnostic, used map[diag.Position]bool) bool {
+	p := l.projectOf(d.Pos.File)
+	if p == nil || p.Project == nil {
+		return false
+	}
+	hit := false
+	for _, i := range p.Ignores {
+		if i.Rule == d.Code && i.Covers(p.relative(d.Pos.File)) {
+			i.Pos.File = p.file()
+			used[i.Pos], hit = true, true
+		}
+	}
+	return hit
+}
+
+// wrongIgnores says what is wrong with lint.ignore of a project file among the
+// files: all that it could be about is then looked at.
+func (l *linter) wrongIgnores(p *project, used map[diag.Position]bool) (wrong diag.List) {
+	if _, here := l.files[p.file()]; !here || p.Project == nil || l.o.Name == p.file() {
+		return nil
+	}
+	for _, i := range p.Ignores {
+		i.Pos.File = p.file()
+		d := diag.Diagnostic{Code: badIgnore.Code, Pos: i.Pos, Hint: "'writ lint --list' shows the rules"}
+		switch {
+		case Describe(i.Rule) == "":
+			d.Message = "there is no rule " + i.Rule
+		case i.Rule == badIgnore.Code || i.Rule == unusedIgnore.Code:
+			d.Message = i.Rule + " cannot be ignored"
+		case !used[i.Pos]:
+			d.Code, d.Message, d.Hint = unusedIgnore.Code, "there is no "+i.Rule+" in "+strings.Join(i.Files, ", "), "remove it"
+		default:
+			continue
+		}
+		wrong = append(wrong, d)
+	}
+	return wrong
 }
 
 // ignores reads the comments of one file, and says which are none.
@@ -79,7 +123,7 @@ func ignores(name, text string) (all []*ignored, wrong diag.List) {
 		case code == "":
 			message = "the comment does not say which rule to ignore"
 		case code == CodeSyntax || code == badIgnore.Code || code == unusedIgnore.Code:
-			message = code + " cannot be ignored"
+			message = code + " cannot be ignored here"
 		case Describe(code) == "":
 			message = "there is no rule " + code
 		case strings.TrimSpace(reason) == "":

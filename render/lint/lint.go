@@ -1,11 +1,14 @@
 // Package lint finds in sources what is not wrong and likely to become so. It
-// evaluates nothing. The rules are those of the languages, and those of this
-// package about the comments that have a finding ignored:
+// evaluates nothing. The rules are those of the languages, those of this package
+// about projects, and those about what has a finding ignored:
 //
 //	x: 0755 # writ:ignore OctalNumber the file mode, as kubectl reads it
 //
 // Such a comment is for the line that it is on or, when it is alone on its
-// line, for the next one. It names one rule and a reason.
+// line, for the next one. It names one rule and a reason. For files that have no
+// comments, and for whole files and directories, the project file says
+//
+//	lint: {ignore: [{rule: UnreadFile, files: [docs], reason: examples in the manual}]}
 package lint
 
 import (
@@ -30,14 +33,14 @@ const CodeSyntax = "Syntax"
 
 // The rules that are no language's.
 var (
-	syntax       = lang.Rule{Code: CodeSyntax, Text: "a file that cannot be read as what its name says; it cannot be ignored"}
-	badIgnore    = lang.Rule{Code: "BadIgnore", Text: "a writ:ignore comment without a known rule and a reason"}
-	unusedIgnore = lang.Rule{Code: "UnusedIgnore", Text: "a writ:ignore comment that has nothing to ignore"}
+	syntax       = lang.Rule{Code: CodeSyntax, Text: "a file that cannot be read as what its name says; only writ.yaml can have it ignored"}
+	badIgnore    = lang.Rule{Code: "BadIgnore", Text: "a writ:ignore comment, or lint.ignore of writ.yaml, without a known rule and a reason"}
+	unusedIgnore = lang.Rule{Code: "UnusedIgnore", Text: "a writ:ignore comment, or lint.ignore of writ.yaml, that has nothing to ignore"}
 )
 
 // Rules lists all rules by code.
 func Rules() []lang.Rule {
-	all := slices.Concat(cue.Rules(), jsonnet.Rules(), yaml.Rules(), []lang.Rule{syntax, badIgnore, unusedIgnore})
+	all := slices.Concat(cue.Rules(), jsonnet.Rules(), yaml.Rules(), []lang.Rule{syntax, badIgnore, unusedIgnore}, projectRules())
 	slices.SortFunc(all, func(a, b lang.Rule) int { return strings.Compare(a.Code, b.Code) })
 	return all
 }
@@ -59,52 +62,47 @@ type Options struct {
 	Name string
 	// Library is Writ's standard library, which sources import.
 	Library fs.FS
+	// Jsonnet looks at Jsonnet files, which may take any time and memory; nil
+	// means in this process.
+	Jsonnet lang.Linter
 }
 
 // Run looks at a file, or at all sources below a directory but hidden ones and
-// those that are copies or data of tests. The report's documents are the files.
-// Positions are relative to FS.
+// those that are copies or data of tests; and, for a directory, at the projects
+// that they belong to. The report's documents are the files. Positions are
+// relative to FS.
 func Run(ctx context.Context, o Options) (*check.Report, error) {
 	names, err := sources(o.FS, o.Name)
 	if err != nil {
 		return nil, err
 	}
+	if o.Jsonnet == nil {
+		o.Jsonnet = jsonnet.Evaluator{}
+	}
+	l := &linter{o: o, files: map[string][]byte{}}
 	report := &check.Report{Of: "file", Strict: true}
-	files, inCUE := map[string][]byte{}, map[string][]byte{}
-	var found diag.List
 	for _, name := range names {
 		report.Documents = append(report.Documents, check.Document{Object: name, Pos: diag.Position{File: name}, Checked: true})
 		data, err := read(o.FS, name)
 		if err != nil {
-			found = append(found, broken(name, err)...)
+			l.broken(name, err)
 			continue
 		}
-		files[name] = data
-		if path.Ext(name) == ".cue" {
-			inCUE[name] = data
+		l.files[name] = data
+		l.names = append(l.names, name)
+	}
+	l.findProjects()
+	if err := l.languages(ctx); err != nil {
+		return nil, err
+	}
+	if len(names) != 1 || names[0] != o.Name {
+		for _, p := range l.projects {
+			if err := l.project(ctx, p); err != nil {
+				return nil, err
+			}
 		}
 	}
-	for _, name := range names {
-		data, ok := files[name]
-		if !ok {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		var l diag.List
-		var err error
-		switch path.Ext(name) {
-		case ".jsonnet", ".libsonnet":
-			l, err = jsonnet.Lint(ctx, lang.Program{FS: o.FS, Entry: name, Library: o.Library})
-		case ".yaml", ".yml", ".json":
-			l, err = yaml.Lint(name, data)
-		}
-		found = append(append(found, l...), broken(name, err)...)
-	}
-	l, err := cue.Lint(inCUE)
-	found = append(append(found, l...), broken("", err)...)
-	for _, d := range ignore(found, files) {
+	for _, d := range l.ignore() {
 		severity := check.Warning
 		if d.Code == CodeSyntax {
 			severity = check.Error
@@ -114,16 +112,69 @@ func Run(ctx context.Context, o Options) (*check.Report, error) {
 	return report, nil
 }
 
-// broken makes findings of why a file could not be looked at.
-func broken(name string, err error) diag.List {
-	l := slices.Clone(diag.From(err))
-	for i := range l {
-		l[i].Code = CodeSyntax
-		if !l[i].Pos.IsValid() {
-			l[i].Pos.File = name
+// linter is one run.
+type linter struct {
+	o Options
+	// names are the files that could be read, in order, and files what is in
+	// them.
+	names []string
+	files map[string][]byte
+	// projects are those that the files belong to, inner ones first.
+	projects []*project
+	found    diag.List
+}
+
+// languages has each file looked at by the rules of its language.
+func (l *linter) languages(ctx context.Context) error {
+	inCUE := map[string][]byte{}
+	for _, name := range l.names {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
+		var found diag.List
+		var err error
+		switch path.Ext(name) {
+		case ".jsonnet", ".libsonnet":
+			found, err = l.jsonnet(ctx, name)
+		case ".yaml", ".yml", ".json":
+			found, err = yaml.Lint(name, l.files[name])
+		case ".cue":
+			inCUE[name] = l.files[name]
+		}
+		l.found = append(l.found, found...)
+		l.broken(name, err)
 	}
-	return l
+	found, err := cue.Lint(inCUE)
+	l.found = append(l.found, found...)
+	l.broken("", err)
+	return ctx.Err()
+}
+
+// jsonnet looks at a Jsonnet file. One whose analysis exceeds a limit has a
+// finding of that, and no other.
+func (l *linter) jsonnet(ctx context.Context, name string) (diag.List, error) {
+	p := lang.Program{FS: l.o.FS, Entry: name, Library: l.o.Library}
+	if of := l.projectOf(name); of != nil && of.Project != nil {
+		p.Settings = lang.Settings{Search: of.Search}.Below(of.dir)
+	}
+	found, err := l.o.Jsonnet.Lint(ctx, p)
+	problems := diag.From(err)
+	if len(problems) == 1 && slices.Contains([]string{lang.CodeTime, lang.CodeMemory, lang.CodeStack}, problems[0].Code) {
+		problems[0].Code = jsonnet.CodeNotAnalysed
+		return problems, nil
+	}
+	return found, err
+}
+
+// broken notes why a file could not be looked at.
+func (l *linter) broken(name string, err error) {
+	for _, d := range diag.From(err) {
+		d.Code = CodeSyntax
+		if !d.Pos.IsValid() {
+			d.Pos.File = name
+		}
+		l.found = append(l.found, d)
+	}
 }
 
 func read(fsys fs.FS, name string) ([]byte, error) {

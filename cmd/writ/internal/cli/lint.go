@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-dev/writ/lang/diag"
+	"github.com/writ-dev/writ/lang/worker"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/render/lint"
 	"github.com/writ-dev/writ/stdlib"
@@ -20,6 +21,7 @@ func (a *app) lintCmd() *cobra.Command {
 	var (
 		output string
 		list   bool
+		limits limitFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "lint [DIR|FILE]",
@@ -31,7 +33,13 @@ and hidden directories are left out.
 
 A comment on the line, or on one of its own above, has a finding ignored:
   mode: 0755 # writ:ignore OctalNumber as kubectl reads it
-The reason must be given; a comment that has nothing to ignore is a finding itself.
+In writ.yaml, for whole files and for those that have no comments:
+  lint: {ignore: [{rule: UnreadFile, files: [docs], reason: examples of the manual}]}
+The reason must be given; what has nothing to ignore is a finding itself.
+
+A project with a writ.yaml is looked at as a whole too: files that nothing reads, inputs
+that no program takes, environments that do not differ. The analysis of Jsonnet runs in
+processes of its own, within the limits of an evaluation.
 Exit code 1 says that there are findings.`,
 		Example: `  writ lint
   writ lint apps -o github
@@ -44,9 +52,10 @@ Exit code 1 says that there are findings.`,
 			if list {
 				return a.listRules(output)
 			}
-			return a.lint(cmd.Context(), append(args, ".")[0], output)
+			return a.lint(cmd.Context(), append(args, ".")[0], output, &limits)
 		},
 	}
+	limits.register(cmd)
 	cmd.Flags().BoolVar(&list, "list", false, "list the rules instead")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "output format: "+strings.Join(checkFormats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(checkFormats, cobra.ShellCompDirectiveNoFileComp))
@@ -66,7 +75,27 @@ func (a *app) listRules(output string) error {
 	return usageError{fmt.Errorf("--list goes with -o text or json, not %s", output)}
 }
 
-func (a *app) lint(ctx context.Context, name, output string) error {
+// lintRoot is the module root of a directory, or without one the nearest project's
+// directory, and the limits of that project. A broken one is a finding, later.
+func lintRoot(dir string) (string, render.Limits) {
+	top, module := render.ModuleRoot(dir)
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, render.ProjectFile)); err == nil {
+			if !module {
+				top = d
+			}
+			if p, err := render.LoadProject(d); err == nil {
+				return top, p.Limits
+			}
+			return top, render.Limits{}
+		}
+		if d == filepath.Dir(d) || module && d == top {
+			return top, render.Limits{}
+		}
+	}
+}
+
+func (a *app) lint(ctx context.Context, name, output string, given *limitFlags) error {
 	full, err := filepath.Abs(name)
 	if err != nil {
 		return err
@@ -79,7 +108,10 @@ func (a *app) lint(ctx context.Context, name, output string) error {
 	if !info.IsDir() {
 		dir = filepath.Dir(full)
 	}
-	top, _ := render.ModuleRoot(dir)
+	top, limits := lintRoot(dir)
+	if err := given.apply(&limits); err != nil {
+		return err
+	}
 	root, err := os.OpenRoot(top)
 	if err != nil {
 		return fmt.Errorf("open the module root: %w", err)
@@ -89,7 +121,14 @@ func (a *app) lint(ctx context.Context, name, output string) error {
 	if err != nil {
 		return err
 	}
-	report, err := lint.Run(ctx, lint.Options{FS: root.FS(), Name: filepath.ToSlash(below), Library: stdlib.FS()})
+	pool, err := worker.NewPool(workers(top, limits))
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	report, err := lint.Run(ctx, lint.Options{
+		FS: root.FS(), Name: filepath.ToSlash(below), Library: stdlib.FS(), Jsonnet: pool.Linter(string(render.Jsonnet)),
+	})
 	if err != nil {
 		return err
 	}

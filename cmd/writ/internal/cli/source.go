@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,11 +32,9 @@ type sourceFlags struct {
 	entry        string
 	environments []string
 	units        []string
-	time         time.Duration
-	memory       string
-	stack        string
 	noCache      bool
 	prove        bool
+	limitFlags
 
 	project *render.Project
 	dir     string
@@ -57,10 +54,8 @@ func (s *sourceFlags) register(cmd *cobra.Command) {
 	f.StringVar(&s.entry, "entry", "", "file or directory to evaluate, relative to DIR (default: what writ.yaml says, or DIR)")
 	f.StringArrayVarP(&s.environments, "env", "e", nil, "the environment of writ.yaml")
 	f.StringArrayVar(&s.units, "unit", nil, "only this unit of writ.yaml, or those that match a pattern (repeatable)")
-	f.DurationVar(&s.time, "time", 0, "how long one evaluation may take (default 1m, or what writ.yaml says)")
+	s.limitFlags.register(cmd)
 	f.BoolVar(&s.noCache, "no-cache", false, "evaluate everything, and keep nothing")
-	f.StringVar(&s.stack, "stack", "", "how many calls inside calls one evaluation may have (default 500, or what writ.yaml says)")
-	f.StringVar(&s.memory, "memory", "", "how much memory one evaluation may use (default 2GiB, or what writ.yaml says)")
 }
 
 // environment is the one selected, or one without a name.
@@ -111,20 +106,7 @@ func (s *sourceFlags) open(path string) error {
 	if below {
 		s.project.Entry, s.project.Units = ".", []render.Unit{{Name: "...", Entry: "..."}}
 	}
-	if s.time > 0 {
-		s.project.Limits.Time = s.time
-	}
-	if s.memory != "" {
-		if s.project.Limits.Memory, err = render.ParseSize(s.memory); err != nil {
-			return usageError{fmt.Errorf("--memory: %w", err)}
-		}
-	}
-	if s.stack != "" {
-		if s.project.Limits.Stack, err = render.ParseStack(s.stack); err != nil {
-			return usageError{fmt.Errorf("--stack: %w", err)}
-		}
-	}
-	return nil
+	return s.limitFlags.apply(&s.project.Limits)
 }
 
 // bundle renders and checks what path names, in one environment. Images that
