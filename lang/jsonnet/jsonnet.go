@@ -16,8 +16,8 @@
 // that exist.
 //
 // Jsonnet computes in float64. So that no number is ever silently another one,
-// a literal that a float64 cannot hold, and a whole number beyond ±2^53 in the
-// result, are errors. All other results are written as their shortest exact
+// a literal that a float64 cannot hold, and a whole number from ±2^53 on in the
+// result, which may have been rounded, are errors. All other results are written as their shortest exact
 // decimal text.
 //
 // go-jsonnet does not know where the parts of a result were written. Positions

@@ -140,8 +140,10 @@ func inexact(text string) string {
 // beyond reports whether a canonical number is whole and beyond ±2^53.
 func beyond(text string) bool {
 	i, ok := new(big.Int).SetString(text, 10)
-	return ok && i.CmpAbs(new(big.Int).Lsh(big.NewInt(1), 53)) > 0
+	return ok && i.CmpAbs(twoTo53) > 0
 }
+
+var twoTo53 = new(big.Int).Lsh(big.NewInt(1), 53)
 
 // call notes std.extVar("name").
 func (f *findings) call(n *ast.Apply) {
@@ -179,10 +181,11 @@ func literal(n ast.Node) string {
 func exact(v *lang.Value, path string) error {
 	switch v.Kind {
 	case lang.Number:
-		if beyond(v.Text) {
+		if whole, ok := new(big.Int).SetString(v.Text, 10); ok && whole.CmpAbs(twoTo53) >= 0 {
+			// 2^53 itself may be what 2^53+1 was rounded to.
 			return diag.List{{
 				Code: "JSONNET002", Pos: v.Pos, Path: path,
-				Message: "number " + v.Text + " is beyond 2^53, where Jsonnet's numbers are not exact",
+				Message: "number " + v.Text + " may have been rounded: from 2^53 on Jsonnet's numbers are not exact",
 				Hint:    "compute with smaller numbers, or make it a string",
 			}}
 		}
