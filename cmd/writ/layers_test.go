@@ -62,6 +62,7 @@ render/cache: lang
 render/check: render render/schema render/check/policy render/why cluster/structural lang lang/diag cluster/object cluster/api cluster/admission cluster/access
 render/units: lang render render/cache render/check
 render/check/policy: lang lang/cue lang/diag cluster/expression cluster/object cluster/api
+render/docs: lang lang/cue lang/jsonnet lang/diag
 render/lint: render render/check lang lang/cue lang/jsonnet lang/yaml lang/diag
 render/test: render render/check lang lang/diag stdlib cluster/api
 render/why: render lang lang/diag stdlib cluster/api cluster/object
@@ -84,7 +85,7 @@ nodeagent/logs:
 nodeagent/stream:
 nodeagent/pod: nodeagent/runtime nodeagent/probe nodeagent/logs cluster/api
 nodeagent: nodeagent/pod nodeagent/network nodeagent/dns nodeagent/probe nodeagent/logs nodeagent/runtime cluster/client cluster/api cluster/object nodeagent/stream
-cmd/writ/internal/cli: lang lang/diag lang/jsonnet/bundler lang/worker stdlib render render/cache render/check render/check/policy render/lint render/repl render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox render/provenance apply/review
+cmd/writ/internal/cli: lang lang/diag lang/jsonnet/bundler lang/worker stdlib render render/cache render/check render/check/policy render/docs render/lint render/repl render/test render/units render/why apply apply/converge cluster/server cluster/client cluster/api cluster/object cluster/auth cluster/seal nodeagent nodeagent/image nodeagent/runtime/sandbox render/provenance apply/review
 cmd/writ: cmd/writ/internal/cli nodeagent/runtime/sandbox
 examples/guestbook/api:
 examples/guestbook/intruder:

@@ -13,8 +13,6 @@ package lint
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -72,7 +70,7 @@ type Options struct {
 // that they belong to. The report's documents are the files. Positions are
 // relative to FS.
 func Run(ctx context.Context, o Options) (*check.Report, error) {
-	names, err := sources(o.FS, o.Name)
+	names, err := lang.Sources(o.FS, o.Name, extensions)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +81,7 @@ func Run(ctx context.Context, o Options) (*check.Report, error) {
 	report := &check.Report{Of: "file", Strict: true}
 	for _, name := range names {
 		report.Documents = append(report.Documents, check.Document{Object: name, Pos: diag.Position{File: name}, Checked: true})
-		data, err := read(o.FS, name)
+		data, err := lang.ReadSource(o.FS, name)
 		if err != nil {
 			l.broken(name, err)
 			continue
@@ -177,43 +175,4 @@ func (l *linter) broken(name string, err error) {
 	}
 }
 
-func read(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, lang.MaxFileSize+1))
-	if err == nil && len(data) > lang.MaxFileSize {
-		err = fmt.Errorf("is larger than %d MiB", lang.MaxFileSize>>20)
-	}
-	return data, err
-}
-
 var extensions = []string{".cue", ".jsonnet", ".libsonnet", ".yaml", ".yml", ".json"}
-
-func sources(fsys fs.FS, root string) ([]string, error) {
-	var names []string
-	err := fs.WalkDir(fsys, root, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir():
-			skip := strings.HasPrefix(d.Name(), ".") || strings.HasSuffix(d.Name(), lang.SnapshotsSuffix) ||
-				slices.Contains([]string{"vendor", "cue.mod", "testdata", "node_modules"}, d.Name())
-			if skip && name != root {
-				return fs.SkipDir
-			}
-		case d.Type().IsRegular() && slices.Contains(extensions, path.Ext(name)):
-			names = append(names, name)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find sources: %w", err)
-	}
-	if len(names) == 0 {
-		return nil, diag.List{{Message: "no sources in " + root, Hint: "name a directory with .cue, .jsonnet, .yaml or .json files"}}
-	}
-	return names, nil
-}

@@ -69,7 +69,7 @@ func (l *linter) readProject(dir string) *project {
 	data, ok := l.files[p.file()]
 	if !ok {
 		var err error
-		if data, err = read(l.o.FS, p.file()); err != nil {
+		if data, err = lang.ReadSource(l.o.FS, p.file()); err != nil {
 			l.broken(p.file(), err)
 			return p
 		}

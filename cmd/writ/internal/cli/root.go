@@ -121,7 +121,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the plan has changes (plan --exit
 			root.AddCommand(c)
 		}
 	}
-	add("config", a.renderCmd(), a.checkCmd(), a.lintCmd(), a.testCmd(), a.whyCmd(), a.unitsCmd(), a.evalCmd(), a.replCmd(), a.fmtCmd(), a.refactorCmd(), a.initCmd(), a.cacheCmd(), a.imageCmd())
+	add("config", a.renderCmd(), a.checkCmd(), a.lintCmd(), a.docsCmd(), a.testCmd(), a.whyCmd(), a.unitsCmd(), a.evalCmd(), a.replCmd(), a.fmtCmd(), a.refactorCmd(), a.initCmd(), a.cacheCmd(), a.imageCmd())
 	add("cluster", a.planCmd(), a.applyCmd(), a.diffCmd(), a.historyCmd(), a.rollbackCmd(), a.deleteCmd(), a.getCmd(), a.logsCmd())
 	add("serve", a.upCmd(), a.serverCmd(), a.agentCmd(), a.keyCmd())
 	root.AddCommand(a.versionCmd())
