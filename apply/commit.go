@@ -73,11 +73,12 @@ func Apply(ctx context.Context, c api.Client, p *Plan, o CommitOptions) (*Result
 		if err := cm.prove(ctx); err != nil {
 			return nil, err
 		}
-		res, err := c.Transact(ctx, api.Transaction{Operations: cm.ops})
+		// Whoever interrupts a commit gets its answer: without, nobody would know.
+		res, err := c.Transact(context.WithoutCancel(ctx), api.Transaction{Operations: cm.ops})
 		switch {
 		case err == nil:
 			return cm.done(res)
-		case lost(err):
+		case unanswered(err):
 			return cm.findOut(ctx, err)
 		case !overtaken(err):
 			return nil, refusal(err, cm.items)

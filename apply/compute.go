@@ -163,7 +163,7 @@ func (p *planner) documents(ctx context.Context) error {
 			refuse("APPLY003", "is being deleted", "plan again when it is gone")
 			continue
 		}
-		if live.IsZero() && d.Object.Kind() == secret.Kind && secret.Blank(d.Object) && p.options.Rollback > 0 {
+		if live.IsZero() && secret.Is(k) && secret.Blank(d.Object) && p.options.Rollback > 0 {
 			refuse("APPLY005", "cannot be brought back: a release does not keep the values of Secrets", "apply the sources that it was rendered from")
 			continue
 		}
@@ -204,14 +204,13 @@ func madeBy(o object.Object) string {
 // decide finds out whether a document needs a change, before the server is
 // asked what the change comes to.
 func (p *planner) decide(it *item) error {
-	doc := it.doc
-	if p.options.Rollback > 0 && doc.Kind() == secret.Kind && !it.live.IsZero() {
+	if p.options.Rollback > 0 && secret.Is(it.Key) && !it.live.IsZero() {
 		var err error
-		if doc, err = p.keepValues(doc, it.live); err != nil {
+		if it.doc, err = p.keepValues(it.doc, it.live); err != nil {
 			return err
 		}
 	}
-	sent, err := desired(it.kind, it.previous, doc, it.live)
+	sent, err := desired(it.kind, it.previous, it.doc, it.live)
 	if err != nil {
 		return err
 	}
@@ -276,6 +275,8 @@ func (p *planner) finish(ctx context.Context) (*Plan, error) {
 		}
 		plan.Objects = append(plan.Objects, it.ObjectPlan)
 	}
+	plan.Rollouts, plan.Capacity = p.rollouts()
+	p.readers()
 	var err error
 	if plan.Opened, plan.Closed, err = p.impact(ctx); err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ import (
 // patience is how long a lost server is waited for.
 const patience = 30 * time.Second
 
-// lost reports whether err leaves open what became of a transaction: the
+// unanswered reports whether err leaves open what became of a transaction: the
 // connection broke, or the server could not say.
-func lost(err error) bool {
+func unanswered(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -40,7 +40,7 @@ func (cm *commit) findOut(ctx context.Context, cause error) (*Result, error) {
 		if err == nil {
 			return result, nil
 		}
-		if !lost(err) && !overtaken(err) {
+		if !unanswered(err) && !overtaken(err) {
 			return nil, err
 		}
 	}
@@ -66,7 +66,7 @@ func (cm *commit) again(ctx context.Context) (*Result, error) {
 	}
 	res, err := cm.client.Transact(ctx, api.Transaction{Operations: next.ops})
 	if err != nil {
-		if lost(err) || overtaken(err) {
+		if unanswered(err) || overtaken(err) {
 			return nil, err
 		}
 		return nil, refusal(err, next.items)

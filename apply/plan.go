@@ -54,6 +54,10 @@ type Plan struct {
 	// Opened and Closed are the connections that the plan allows and cuts.
 	Opened []Access `json:"opened,omitempty"`
 	Closed []Access `json:"closed,omitempty"`
+	// Rollouts are the workloads of which pods start or stop, and Capacity what
+	// the pods ask for where that changes.
+	Rollouts []Rollout  `json:"rollouts,omitempty"`
+	Capacity []Capacity `json:"capacity,omitempty"`
 	// Warnings are what the reader of a plan should know besides.
 	Warnings []string `json:"warnings,omitempty"`
 	// Held is how many objects the release has before.
@@ -85,6 +89,8 @@ type ObjectPlan struct {
 	Why string `json:"why,omitempty"`
 	// From is the release that the object is taken over from.
 	From string `json:"from,omitempty"`
+	// Lost is what a replacement loses for good.
+	Lost []string `json:"lost,omitempty"`
 	// Cascade names what disappears together with the object.
 	Cascade []object.Key  `json:"cascade,omitempty"`
 	Changes []FieldChange `json:"changes,omitempty"`

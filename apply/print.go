@@ -33,11 +33,8 @@ func (p *Plan) Print(w io.Writer, colour bool) error {
 		back = fmt.Sprintf(", back to revision %d", p.Rollback)
 	}
 	out.line("", "release %s/%s%s: %s", p.Namespace, p.Release, back, p.summary())
-	for _, o := range p.Objects {
-		if o.Action != Unchanged || o.From != "" {
-			out.object(o)
-		}
-	}
+	p.printObjects(out)
+	p.printRollouts(out)
 	p.printConflicts(out)
 	p.printDrift(out)
 	if len(p.Opened)+len(p.Closed) > 0 {
@@ -112,7 +109,84 @@ func at(pos diag.Position) string {
 	return "  (" + pos.String() + ")"
 }
 
-func (out *printer) object(o ObjectPlan) {
+// printObjects shows what happens to the objects. Those to which the same
+// happens, as when one definition is used by many, are shown together.
+func (p *Plan) printObjects(out *printer) {
+	type group struct {
+		first ObjectPlan
+		more  []string
+	}
+	var order []*group
+	same := map[string]*group{}
+	for _, o := range p.Objects {
+		if o.Action == Unchanged && o.From == "" {
+			continue
+		}
+		id := o.likeness()
+		if g := same[id]; g != nil && id != "" {
+			g.more = append(g.more, o.Key.String())
+			continue
+		}
+		g := &group{first: o}
+		order, same[id] = append(order, g), g
+	}
+	for _, g := range order {
+		out.object(g.first, g.more)
+	}
+}
+
+// likeness is equal for objects that change alike, and empty for one that is
+// shown by itself.
+func (o ObjectPlan) likeness() string {
+	if o.Action != Update || len(o.Changes) == 0 || o.From != "" {
+		return ""
+	}
+	alike := []any{o.Key.Group, o.Key.Kind, o.Why}
+	for _, c := range o.Changes {
+		by := ""
+		if c.By != nil {
+			by = c.By.Manager
+		}
+		alike = append(alike, c.Change, by)
+	}
+	b, err := object.Marshal(alike)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// printRollouts shows which pods start and stop, and what they ask for.
+func (p *Plan) printRollouts(out *printer) {
+	if len(p.Rollouts) > 0 {
+		out.line("", "pods:")
+	}
+	for i, r := range p.Rollouts {
+		if i == maxRollouts {
+			out.line("", "    and of %d workloads more", len(p.Rollouts)-i)
+			break
+		}
+		text := ""
+		switch {
+		case r.Starts > 0 && r.Stops > 0:
+			text = fmt.Sprintf("%d are replaced by %d, for %s%s", r.Stops, r.Starts, r.Path, at(r.Pos))
+		case r.Starts > 0:
+			text = fmt.Sprintf("%d start", r.Starts)
+		default:
+			text = fmt.Sprintf("%d stop", r.Stops)
+		}
+		out.line("", "    %s: %s", r.Key, text)
+	}
+	for _, c := range p.Capacity {
+		out.line("", "    %s asked for: %s -> %s", c.Resource, c.Before, c.After)
+	}
+}
+
+// maxRollouts is how many workloads are listed.
+const maxRollouts = 20
+
+// object shows one object, and the names of others to which the same happens.
+func (out *printer) object(o ObjectPlan, more []string) {
 	mark, colour := "~", yellow
 	switch o.Action {
 	case Create:
@@ -134,12 +208,18 @@ func (out *printer) object(o ObjectPlan) {
 		why = " deleted and created anew" + why
 	}
 	out.line(colour, "  %s %s%s%s", mark, o.Key, why, at(o.Pos))
+	if len(more) > 0 {
+		out.line("", "    the same in %d more: %s", len(more), some(more))
+	}
 	for _, c := range o.Changes {
 		by := ""
 		if c.By != nil {
 			by = "  set by " + ownerText(*c.By)
 		}
 		out.line("", "      %s: %s%s%s", c.Path, changeText(c.Change), at(c.Pos), by)
+	}
+	if len(o.Lost) > 0 {
+		out.line(red, "      lost: %s", strings.Join(o.Lost, ", "))
 	}
 	if len(o.Cascade) > 0 {
 		out.line(red, "      with it: %s", cascadeText(o.Cascade))

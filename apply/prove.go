@@ -20,7 +20,7 @@ func (cm *commit) prove(ctx context.Context) error {
 		return nil
 	}
 	res, err := cm.client.Transact(ctx, api.Transaction{Operations: cm.ops, DryRun: true})
-	if overtaken(err) || lost(err) {
+	if overtaken(err) || unanswered(err) {
 		return nil // the commit finds the same, and says it
 	}
 	if err != nil {

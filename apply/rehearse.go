@@ -74,6 +74,9 @@ func (p *planner) learn(results []object.Object, items []*item) error {
 	return nil
 }
 
+// inPlace ends the reason of a replacement, after the field's path.
+const inPlace = " cannot be changed in place"
+
 // restarts tells when a change replaces a workload's pods.
 func restarts(it *item) string {
 	if it.kind.GVK() != api.Deployment.GVK() {
@@ -119,11 +122,11 @@ func (p *planner) replaceImmutable(err error, items []*item) (bool, error) {
 			return false, nil
 		}
 		if why[items[i]] == "" {
-			why[items[i]] = c.path + " cannot be changed in place"
+			why[items[i]] = c.path + inPlace
 		}
 	}
 	for it, text := range why {
-		it.Action, it.Why = Replace, text
+		it.Action, it.Why, it.Lost = Replace, text, lost(it)
 		// What is made anew is the document, without what the old one had grown.
 		if it.Object, err = desired(it.kind, nil, it.doc, object.Object{}); err != nil {
 			return false, err

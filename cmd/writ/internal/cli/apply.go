@@ -14,6 +14,7 @@ import (
 
 	"github.com/writ-dev/writ/apply"
 	"github.com/writ-dev/writ/cluster/client"
+	"github.com/writ-dev/writ/lang/diag"
 )
 
 type applyOptions struct {
@@ -118,7 +119,14 @@ func (a *app) apply(ctx context.Context, work applying, o applyOptions) error {
 		return nil
 	}
 	begin := time.Now()
-	if err := a.await(ctx, work.client, work.plan, o.timeout); err != nil {
+	err = a.await(ctx, work.client, work.plan, o.timeout)
+	if errors.Is(err, context.Canceled) {
+		return diag.List{{
+			Code: "INTERRUPTED", Message: fmt.Sprintf("stopped waiting; what was applied at revision %d stays, and the cluster goes on with it", result.Revision),
+			Hint: fmt.Sprintf("see 'writ get all'; 'writ rollback %s -n %s' plans the way back", work.plan.Release, work.plan.Namespace),
+		}}
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.err, "all ready after %s\n", time.Since(begin).Round(time.Millisecond))
@@ -139,6 +147,7 @@ func (a *app) await(ctx context.Context, c *client.Client, p *apply.Plan, timeou
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &pending):
+		a.explain(ctx, c, pending.Pending)
 		return pending.Diagnostic(fmt.Sprintf("not ready after %s; what was applied stays", timeout))
 	}
 	return err

@@ -5,6 +5,9 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/writ-dev/writ/apply"
 	"github.com/writ-dev/writ/apply/converge"
@@ -20,10 +23,12 @@ type progress struct {
 	order []object.Key
 	state map[object.Key]converge.Status
 	drawn int
+	// told are the warnings that were shown.
+	told map[string]bool
 }
 
 func newProgress(w io.Writer, live bool) *progress {
-	return &progress{w: w, live: live, state: map[object.Key]converge.Status{}}
+	return &progress{w: w, live: live, state: map[object.Key]converge.Status{}, told: map[string]bool{}}
 }
 
 // worthShowing leaves out what is ready as soon as it exists.
@@ -36,7 +41,11 @@ func worthShowing(k object.Key) bool {
 }
 
 func (p *progress) update(news apply.Progress) {
-	if !news.Event.IsZero() || !worthShowing(news.Key) {
+	if !news.Event.IsZero() {
+		p.event(news.Event)
+		return
+	}
+	if !worthShowing(news.Key) {
 		return
 	}
 	old, known := p.state[news.Key]
@@ -52,6 +61,37 @@ func (p *progress) update(news apply.Progress) {
 	} else {
 		fmt.Fprintln(p.w, p.line(news.Key))
 	}
+}
+
+// event shows a warning, once.
+func (p *progress) event(o object.Object) {
+	e, err := api.Decode[corev1.Event](o)
+	if err != nil || e.Type != corev1.EventTypeWarning {
+		return
+	}
+	text := fmt.Sprintf("%s/%s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+	if p.told[text] || len(p.told) >= maxWarnings {
+		return
+	}
+	p.told[text] = true
+	if p.live && p.drawn > 0 {
+		fmt.Fprintf(p.w, "\x1b[%dA\r\x1b[J", p.drawn)
+		p.drawn = 0
+	}
+	fmt.Fprintf(p.w, "  %s %s\n", paint(p.live, yellow, "!"), printable(text))
+	if p.live {
+		p.redraw()
+	}
+}
+
+// printable takes out what would command a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }
 
 func (p *progress) redraw() {
