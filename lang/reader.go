@@ -97,6 +97,9 @@ func (r *Reader) locate(op, name string) (fs.FS, string, error) {
 // ErrOutside says that a path leaves the module root.
 var ErrOutside = errors.New("path is outside of the module root")
 
+// OutsideHint is what to do about ErrOutside.
+const OutsideHint = "copy it into the module, or have a jsonnetfile.json or cue.mod/module.cue in a directory above both, which is the module root then; links that leave the module are refused too"
+
 // ReadFile returns the content of a file, which the caller must not change.
 func (r *Reader) ReadFile(name string) ([]byte, error) {
 	r.mu.Lock()
@@ -320,7 +323,7 @@ func Failure(at diag.Position, name string, err error) diag.List {
 	case errors.Is(err, ErrOutside):
 		d.Code = "LANG002"
 		d.Message = fmt.Sprintf("%s is outside of the module root", name)
-		d.Hint = "copy it into the module; links that leave the module are refused too"
+		d.Hint = OutsideHint
 	case errors.Is(err, fs.ErrNotExist):
 		d.Message = fmt.Sprintf("%s does not exist", name)
 	}

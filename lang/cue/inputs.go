@@ -41,6 +41,7 @@ func (in *inputs) declare(name string, pos diag.Position) {
 
 // included evaluates a file's @if and @ignore.
 func (in *inputs) included(f *ast.File) (bool, error) {
+	var condition *ast.Attribute
 	for _, d := range f.Decls {
 		a, ok := d.(*ast.Attribute)
 		if !ok {
@@ -53,15 +54,25 @@ func (in *inputs) included(f *ast.File) (bool, error) {
 		case "ignore":
 			return false, nil
 		case "if":
-			expr, err := parser.ParseExpr("", body)
-			if err != nil {
-				return false, diag.Errorf(position(a.Pos()), "CUE005", "@if(%s) is not a condition", body)
+			if condition != nil {
+				return false, diag.List{{
+					Code: "CUE005", Pos: position(a.Pos()), Message: "@if(" + body + ") is the second condition of the file",
+					Notes: []diag.Note{{Pos: position(condition.Pos()), Text: "the first one"}}, Hint: "make it one, with && or ||",
+				}}
 			}
-			holds, err := in.condition(expr, position(a.Pos()))
-			return holds || in.all, err
+			condition = a
 		}
 	}
-	return true, nil
+	if condition == nil {
+		return true, nil
+	}
+	_, body := condition.Split()
+	expr, err := parser.ParseExpr("", body)
+	if err != nil {
+		return false, diag.Errorf(position(condition.Pos()), "CUE005", "@if(%s) is not a condition", body)
+	}
+	holds, err := in.condition(expr, position(condition.Pos()))
+	return holds || in.all, err
 }
 
 func (in *inputs) condition(e ast.Expr, pos diag.Position) (bool, error) {
@@ -216,8 +227,8 @@ type tag struct {
 	shorts     []string
 }
 
-// parseTag reads "name,type=int,short=a|b". var= would read the machine and is
-// refused.
+// parseTag reads "name,type=int,short=a|b". var= names something of the machine
+// that renders; as for cue without --inject-vars, it is not looked at.
 func parseTag(body string) (tag, error) {
 	parts := strings.Split(body, ",")
 	t := tag{name: strings.TrimSpace(parts[0]), kind: "string"}
@@ -230,8 +241,6 @@ func parseTag(body string) (tag, error) {
 			t.kind = strings.Trim(value, `"`)
 		case "short":
 			t.shorts = strings.Split(strings.Trim(value, `"`), "|")
-		case "var":
-			return t, fmt.Errorf("@tag(%s): var= would read the machine that renders; use an input", body)
 		}
 	}
 	for _, short := range t.shorts {

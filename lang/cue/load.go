@@ -1,6 +1,7 @@
 package cue
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strconv"
@@ -298,14 +299,14 @@ func (l *loader) loadPackage(pos token.Pos, importPath string) *build.Instance {
 		return nil
 	}
 	key := packageKey{l.module, importPath}
-	files, m, err := l.importedFiles(p, l.parser(key))
+	files, m, err := l.importedFiles(pos, p, l.parser(key))
 	if err == nil && l.kept != nil {
 		if have := l.again(key, files); have != nil {
 			return have
 		}
 		if l.kept.packages[key] != nil { // some of the trees are part of what it was
 			delete(l.kept.files, key)
-			files, m, err = l.importedFiles(p, l.parser(key))
+			files, m, err = l.importedFiles(pos, p, l.parser(key))
 		}
 		l.kept.packages[key] = inst
 	}
@@ -333,11 +334,15 @@ func (l *loader) loadPackage(pos token.Pos, importPath string) *build.Instance {
 
 // importedFiles parses the files of an imported package, and tells the module
 // that it is of.
-func (l *loader) importedFiles(p ast.ImportPath, parse parseFunc) ([]*ast.File, module, error) {
+func (l *loader) importedFiles(pos token.Pos, p ast.ImportPath, parse parseFunc) ([]*ast.File, module, error) {
 	dirs, m := l.packageDirs(p)
 	var all []*ast.File
 	for _, dir := range dirs {
-		if info, err := l.reader.Stat(dir); err != nil || !info.IsDir() {
+		info, err := l.reader.Stat(dir)
+		if errors.Is(err, lang.ErrOutside) {
+			return nil, m, lang.Failure(position(pos), dir, err)
+		}
+		if err != nil || !info.IsDir() {
 			continue
 		}
 		files, err := l.packageFiles(dir, p.Qualifier, m, newInputs(nil, nil), parse)

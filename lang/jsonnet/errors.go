@@ -119,7 +119,9 @@ func classify(message string) (code, hint string) {
 	lower := strings.ToLower(message)
 	switch {
 	case strings.Contains(message, "outside of the module root"):
-		return "LANG002", "copy it into the module; links that leave the module are refused too"
+		return "LANG002", lang.OutsideHint
+	case strings.Contains(message, noPackages):
+		return "JSONNET003", "run jb install"
 	case strings.Contains(message, "cannot find "):
 		return "JSONNET003", "check the path; libraries belong in lib/ or vendor/ of the module, or in a directory named with -J or jpath: in writ.yaml"
 	case strings.Contains(message, "max stack frames"):

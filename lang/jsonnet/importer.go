@@ -68,7 +68,24 @@ func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
 			return jsonnet.Contents{}, "", err
 		}
 	}
-	return jsonnet.Contents{}, "", fmt.Errorf("cannot find %s; looked for %s", name, strings.Join(candidates, ", "))
+	err := fmt.Errorf("cannot find %s; looked for %s", name, strings.Join(candidates, ", "))
+	if i.notInstalled() {
+		err = fmt.Errorf("%w; %s", err, noPackages)
+	}
+	return jsonnet.Contents{}, "", err
+}
+
+// noPackages says why an import may not be found.
+const noPackages = "jsonnetfile.json asks for packages, and none is in vendor"
+
+// notInstalled tells whether the module is one of jsonnet-bundler whose packages
+// are not there.
+func (i *importer) notInstalled() bool {
+	if _, err := i.reader.ReadFile("jsonnetfile.json"); err != nil {
+		return false
+	}
+	_, err := i.reader.ReadDir("vendor")
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // content is what the evaluator gets of a file: the same each time, for it

@@ -32,7 +32,8 @@ type Verified struct {
 }
 
 // Verify checks the module at the root of module. A module without a
-// jsonnetfile.json has nothing to check. Errors are a diag.List.
+// jsonnetfile.json, or without any package, has nothing to check. Errors are a
+// diag.List.
 func Verify(module fs.FS) (Verified, error) {
 	v := verifier{fs: module, reader: lang.NewReader(lang.Program{FS: module}), read: map[string]lang.Read{}}
 	v.verify()
@@ -81,7 +82,7 @@ func (v *verifier) file(name string) (File, bool) {
 
 func (v *verifier) verify() {
 	wanted, ok := v.file(FileName)
-	if !ok || len(wanted.Dependencies) == 0 {
+	if !ok || len(wanted.Dependencies) == 0 || !v.installed() {
 		return
 	}
 	lock, ok := v.file(LockName)
@@ -113,6 +114,14 @@ func (v *verifier) verify() {
 	}
 	v.versions(wanted, requests)
 	v.names(wanted, lock)
+}
+
+// installed tells whether there are packages at all. Where there are none, as in a
+// library that was only checked out, a program that needs one does not find it.
+func (v *verifier) installed() bool {
+	info, err := fs.Stat(v.fs, VendorDir)
+	v.list(VendorDir)
+	return err == nil && info.IsDir()
 }
 
 // require checks that all that a package asks for is locked; by is "" for the
