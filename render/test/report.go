@@ -58,6 +58,9 @@ type Report struct {
 	// hold was not checked.
 	Unchecked []string  `json:"unchecked,omitempty"`
 	Coverage  *Coverage `json:"coverage,omitempty"`
+
+	// reads are the files that were read, by full path.
+	reads map[string]bool
 }
 
 // Tests is how many tests ran.
@@ -75,7 +78,7 @@ func (f File) Failed() bool {
 }
 
 func (r *runner) report(suites []*suite) *Report {
-	report := &Report{Files: []File{}, Evaluations: int(r.evaluations.Load()), Unchecked: slices.Sorted(maps.Keys(r.unchecked))}
+	report := &Report{Files: []File{}, reads: r.reads, Evaluations: int(r.evaluations.Load()), Unchecked: slices.Sorted(maps.Keys(r.unchecked))}
 	for _, s := range suites {
 		f := File{Name: s.name, Seconds: s.seconds, Problems: s.problems, Cases: []Case{}}
 		if len(s.problems) > 0 {

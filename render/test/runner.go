@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -33,6 +34,8 @@ type runner struct {
 	mu       sync.Mutex
 	coverage map[string]tally // by module root
 	updated  []string
+	// reads are the files that were read, by full path.
+	reads map[string]bool
 	// unchecked is the documents that could not be checked.
 	unchecked map[string]bool
 }
@@ -53,7 +56,7 @@ func (m *module) relative(file string) (string, error) {
 }
 
 func newRunner(o Options) (*runner, error) {
-	r := &runner{Options: o, base: o.Base, library: stdlib.FS(), coverage: map[string]tally{}, unchecked: map[string]bool{}}
+	r := &runner{Options: o, base: o.Base, library: stdlib.FS(), coverage: map[string]tally{}, unchecked: map[string]bool{}, reads: map[string]bool{}}
 	if r.base == "" {
 		wd, err := os.Getwd()
 		if err != nil {
@@ -120,7 +123,19 @@ func (c counted) Eval(ctx context.Context, p lang.Program) (*lang.Result, error)
 	if err != nil {
 		return nil, err
 	}
+	c.runner.note(c.root, result.Reads)
 	return result, nil
+}
+
+// note adds the files among reads, there or not.
+func (r *runner) note(root string, reads []lang.Read) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, read := range reads {
+		if base := path.Base(read.File); !lang.IsLibrary(read.File) && !strings.HasSuffix(read.File, "/") && base[0] != '*' {
+			r.reads[filepath.Join(root, filepath.FromSlash(read.File))] = true
+		}
+	}
 }
 
 // count adds what an evaluation used.

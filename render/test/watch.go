@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,11 +20,12 @@ import (
 const pollEvery = 300 * time.Millisecond
 
 // Watch runs the tests, and again after each change to a file of configuration
-// in the module, until ctx ends, which is not an error. Ran is given each
+// in the module, or to another file that they read, until ctx ends, which is not an error. Ran is given each
 // outcome.
 func Watch(ctx context.Context, o Options, ran func(*Report, error)) error {
+	others := map[string]bool{}
 	for ctx.Err() == nil {
-		before, err := fingerprint(o.Path)
+		before, err := look(o.Path, others)
 		if err != nil {
 			return err
 		}
@@ -31,7 +34,10 @@ func Watch(ctx context.Context, o Options, ran func(*Report, error)) error {
 			return nil
 		}
 		ran(report, err)
-		if err := changed(ctx, o.Path, before); err != nil {
+		if report.noteOthers(others) {
+			before.others = statAll(others) // that they count is known only now
+		}
+		if err := changed(ctx, o.Path, others, before); err != nil {
 			return err
 		}
 	}
@@ -40,7 +46,7 @@ func Watch(ctx context.Context, o Options, ran func(*Report, error)) error {
 
 // changed waits until the files are not as before. What the run itself wrote
 // counts as well: a run that writes nothing new ends that.
-func changed(ctx context.Context, path string, before uint64) error {
+func changed(ctx context.Context, path string, others map[string]bool, before state) error {
 	wait := pollEvery
 	for {
 		select {
@@ -49,7 +55,7 @@ func changed(ctx context.Context, path string, before uint64) error {
 		case <-time.After(wait):
 		}
 		start := time.Now()
-		now, err := fingerprint(path)
+		now, err := look(path, others)
 		if err != nil {
 			return err
 		}
@@ -61,8 +67,44 @@ func changed(ctx context.Context, path string, before uint64) error {
 	}
 }
 
-// fingerprint is equal as long as no file of configuration in the module of
-// path was written, added or removed.
+// extensions are those of files that are always looked at.
+var extensions = []string{".cue", ".jsonnet", ".libsonnet", ".json", ".yaml", ".yml"}
+
+// noteOthers adds the files that were read and have no such name, like those that
+// a program takes as text, and reports whether there are any new ones.
+func (r *Report) noteOthers(read map[string]bool) (fresh bool) {
+	if r == nil {
+		return false
+	}
+	for name := range r.reads {
+		if !read[name] && !slices.Contains(extensions, filepath.Ext(name)) {
+			read[name], fresh = true, true
+		}
+	}
+	return fresh
+}
+
+// state is equal as long as no file was written, added or removed: of those of
+// configuration, and of others that were read.
+type state struct{ configuration, others uint64 }
+
+func look(path string, others map[string]bool) (state, error) {
+	configuration, err := fingerprint(path)
+	return state{configuration, statAll(others)}, err
+}
+
+// statAll is a fingerprint of files.
+func statAll(files map[string]bool) uint64 {
+	h := fnv.New64a()
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if info, err := os.Stat(path); err == nil {
+			fmt.Fprintln(h, path, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return h.Sum64()
+}
+
+// fingerprint is one of the files of configuration in the module of path.
 func fingerprint(path string) (uint64, error) {
 	top, err := filepath.Abs(strings.TrimSuffix(path, "/..."))
 	if err != nil {
@@ -90,7 +132,7 @@ func fingerprint(path string) (uint64, error) {
 			}
 			return nil
 		}
-		if !slices.Contains([]string{".cue", ".jsonnet", ".libsonnet", ".json", ".yaml", ".yml"}, filepath.Ext(path)) {
+		if !slices.Contains(extensions, filepath.Ext(path)) {
 			return nil
 		}
 		if info, err := d.Info(); err == nil {
