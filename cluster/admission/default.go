@@ -15,6 +15,9 @@ import (
 func Default(k api.Kind, o object.Object) (object.Object, error) {
 	t := tree(o.Tree())
 	dropNulls(map[string]any(t))
+	if k.Custom {
+		return o, nil // its schema has them
+	}
 	spec := t.sub("spec")
 	switch k.Kind {
 	case api.Pod.Kind:

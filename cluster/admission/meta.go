@@ -91,6 +91,10 @@ func (p *problems) name(k api.Kind, m *object.Meta) {
 		p.check(".metadata.generateName", m.GenerateName, validation.IsDNS1123Subdomain(m.GenerateName+"x"))
 		return
 	}
+	if k.Custom {
+		p.check(".metadata.name", m.Name, validation.IsDNS1123Subdomain(m.Name))
+		return
+	}
 	switch k.Kind {
 	case api.Service.Kind:
 		p.check(".metadata.name", m.Name, validation.IsDNS1035Label(m.Name))

@@ -35,6 +35,9 @@ func Reserved(k api.Kind, new, old object.Object) []Problem {
 	if k.Kind != api.EventKind.Kind { // node agents tell of refused access in annotations
 		p.reservedKeys(".metadata.annotations", m.Annotations, before.Annotations)
 	}
+	if k.Custom {
+		return p.list
+	}
 	switch k.Kind {
 	case api.Pod.Kind:
 		p.controllerReference(m, before)

@@ -13,6 +13,9 @@ import (
 func Validate(k api.Kind, new, old object.Object) []Problem {
 	p := &problems{}
 	p.meta(k, new)
+	if k.Custom {
+		return p.list // its schema says the rest
+	}
 	p.list = append(p.list, unhonoured(k, new.Tree())...)
 	p.kind(k, new)
 	if !old.IsZero() {
@@ -76,7 +79,7 @@ func decode[T any](p *problems, o object.Object, check func(*T)) {
 // of new counts.
 func ValidateStatus(k api.Kind, new, old object.Object) []Problem {
 	p := &problems{}
-	if k.Kind != api.Pod.Kind {
+	if k.Kind != api.Pod.Kind || k.Custom {
 		return nil
 	}
 	decode(p, new, func(pod *corev1.Pod) {

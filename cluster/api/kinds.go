@@ -30,6 +30,8 @@ type Kind struct {
 	// Status says whether the kind has a status subresource, Scale whether it
 	// has a scale subresource.
 	Status, Scale bool
+	// Custom kinds are made by a CustomResourceDefinition.
+	Custom bool
 	// System kinds are written by the cluster only; everyone else may read.
 	System bool
 	// New returns an empty typed object.

@@ -61,6 +61,7 @@ var printers = map[string]printer{
 		}
 		return []any{v.Name, string(v.AddressType), someOf(ports, 3), someOf(ends, 3), age(o, now)}
 	})},
+	"CustomResourceDefinition": definitionPrinter,
 	"Lease": {[]column{colName, text("Holder"), colAge}, typed(func(v *coordinationv1.Lease, o object.Object, now time.Time) []any {
 		holder := ""
 		if v.Spec.HolderIdentity != nil {

@@ -11,6 +11,8 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/cluster/object"
@@ -27,9 +29,10 @@ type discovery struct {
 	coreAll, groupsAll   []byte
 	coreETag, groupsETag string
 	groupOrder           []string
-	versions             map[string]string
-	resourcesOf          map[string][]apidiscoveryv2.APIResourceDiscovery
-	legacyOf             map[string][]metav1.APIResource
+	// versions by group; resources by group and version, as in apiVersion.
+	versions    map[string][]string
+	resourcesOf map[string][]apidiscoveryv2.APIResourceDiscovery
+	legacyOf    map[string][]metav1.APIResource
 }
 
 var (
@@ -42,9 +45,9 @@ var (
 // connectKinds are the kinds of options of connections, as Kubernetes names them.
 var connectKinds = map[string]string{subAttach: "PodAttachOptions", subExec: "PodExecOptions", subPortForward: "PodPortForwardOptions"}
 
-func newDiscovery() (*discovery, error) {
-	d := &discovery{documents: map[string][]byte{}, versions: map[string]string{}, resourcesOf: map[string][]apidiscoveryv2.APIResourceDiscovery{}, legacyOf: map[string][]metav1.APIResource{}}
-	for _, k := range api.Kinds {
+func newDiscovery(kinds []api.Kind) (*discovery, error) {
+	d := &discovery{documents: map[string][]byte{}, versions: map[string][]string{}, resourcesOf: map[string][]apidiscoveryv2.APIResourceDiscovery{}, legacyOf: map[string][]metav1.APIResource{}}
+	for _, k := range kinds {
 		d.addKind(k)
 	}
 	for _, id := range slices.Sorted(maps.Keys(virtuals)) {
@@ -54,15 +57,18 @@ func newDiscovery() (*discovery, error) {
 	return d, d.encode()
 }
 
-func (d *discovery) group(group, version string) {
+func (d *discovery) group(group, of string) {
 	if _, ok := d.versions[group]; !ok {
-		d.versions[group] = version
 		d.groupOrder = append(d.groupOrder, group)
+	}
+	if !slices.Contains(d.versions[group], of) {
+		d.versions[group] = append(d.versions[group], of)
 	}
 }
 
 func (d *discovery) addKind(k api.Kind) {
 	d.group(k.Group, k.Version)
+	gv := k.APIVersion()
 	verbs := allVerbs
 	if k.System {
 		verbs = readVerbs
@@ -88,7 +94,7 @@ func (d *discovery) addKind(k api.Kind) {
 	if k.Scale {
 		sub("scale", metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, subVerbs)
 	}
-	if k.Kind == api.Pod.Kind {
+	if k.GVK() == api.Pod.GVK() {
 		sub("binding", metav1.GroupVersionKind{Version: "v1", Kind: "Binding"}, createVerb)
 		sub("log", own, []string{"get"})
 		sub("eviction", metav1.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, createVerb)
@@ -96,25 +102,26 @@ func (d *discovery) addKind(k api.Kind) {
 			sub(name, metav1.GroupVersionKind{Version: "v1", Kind: connectKinds[name]}, []string{"create", "get"})
 		}
 	}
-	if k.Kind == api.ServiceAccount.Kind {
+	if k.GVK() == api.ServiceAccount.GVK() {
 		sub("token", metav1.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, createVerb)
 	}
-	if k.Kind == api.Node.Kind {
+	if k.GVK() == api.Node.GVK() {
 		sub("access", metav1.GroupVersionKind{Group: api.Group, Version: api.Version, Kind: "AccessReport"}, []string{"get"})
 	}
-	d.resourcesOf[k.Group] = append(d.resourcesOf[k.Group], r)
-	d.legacyOf[k.Group] = append(d.legacyOf[k.Group], legacy...)
+	d.resourcesOf[gv] = append(d.resourcesOf[gv], r)
+	d.legacyOf[gv] = append(d.legacyOf[gv], legacy...)
 }
 
-func (d *discovery) addVirtual(group, version, resource string, v virtualResource) {
-	d.group(group, version)
-	own := metav1.GroupVersionKind{Group: group, Version: version, Kind: v.kind}
+func (d *discovery) addVirtual(group, of, resource string, v virtualResource) {
+	d.group(group, of)
+	gv := schema.GroupVersion{Group: group, Version: of}.String()
+	own := metav1.GroupVersionKind{Group: group, Version: of, Kind: v.kind}
 	scope := apidiscoveryv2.ScopeCluster
 	if v.namespaced {
 		scope = apidiscoveryv2.ScopeNamespace
 	}
-	d.resourcesOf[group] = append(d.resourcesOf[group], apidiscoveryv2.APIResourceDiscovery{Resource: resource, ResponseKind: &own, Scope: scope, SingularResource: v.singular, Verbs: createVerb})
-	d.legacyOf[group] = append(d.legacyOf[group], metav1.APIResource{Name: resource, SingularName: v.singular, Kind: v.kind, Namespaced: v.namespaced, Verbs: createVerb})
+	d.resourcesOf[gv] = append(d.resourcesOf[gv], apidiscoveryv2.APIResourceDiscovery{Resource: resource, ResponseKind: &own, Scope: scope, SingularResource: v.singular, Verbs: createVerb})
+	d.legacyOf[gv] = append(d.legacyOf[gv], metav1.APIResource{Name: resource, SingularName: v.singular, Kind: v.kind, Namespaced: v.namespaced, Verbs: createVerb})
 }
 
 func (d *discovery) encode() error {
@@ -127,27 +134,32 @@ func (d *discovery) encode() error {
 		return err
 	}
 	for _, g := range d.groupOrder {
-		v := d.versions[g]
-		one := apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{{Version: v, Resources: d.resourcesOf[g], Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}}}
-		one.Name = g
-		legacy := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v, APIResources: d.legacyOf[g]}
-		if g == "" {
-			core.Items = append(core.Items, one)
-			if err := put("/api/"+v, legacy); err != nil {
+		// The version that is preferred comes first.
+		slices.SortFunc(d.versions[g], func(a, b string) int { return -version.CompareKubeAwareVersionStrings(a, b) })
+		all := apidiscoveryv2.APIGroupDiscovery{}
+		all.Name = g
+		group := metav1.APIGroup{Name: g}
+		for _, v := range d.versions[g] {
+			gv := schema.GroupVersion{Group: g, Version: v}.String()
+			all.Versions = append(all.Versions, apidiscoveryv2.APIVersionDiscovery{Version: v, Resources: d.resourcesOf[gv], Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
+			group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv, Version: v})
+			path := "/apis/" + gv
+			if g == "" {
+				path = "/api/" + v
+			}
+			if err := put(path, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv, APIResources: d.legacyOf[gv]}); err != nil {
 				return err
 			}
+		}
+		if g == "" {
+			core.Items = append(core.Items, all)
 			continue
 		}
-		groups.Items = append(groups.Items, one)
-		gv := metav1.GroupVersionForDiscovery{GroupVersion: g + "/" + v, Version: v}
-		group := metav1.APIGroup{Name: g, Versions: []metav1.GroupVersionForDiscovery{gv}, PreferredVersion: gv}
+		groups.Items = append(groups.Items, all)
+		group.PreferredVersion = group.Versions[0]
 		list.Groups = append(list.Groups, group)
 		group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-		legacy.GroupVersion = gv.GroupVersion
 		if err := put("/apis/"+g, group); err != nil {
-			return err
-		}
-		if err := put("/apis/"+g+"/"+v, legacy); err != nil {
 			return err
 		}
 	}

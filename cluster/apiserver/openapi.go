@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/custom"
 	"github.com/writ-dev/writ/cluster/object"
 )
 
@@ -31,10 +33,11 @@ type openapi struct {
 	binary  func() ([]byte, error)
 }
 
-func newOpenAPI() (*openapi, error) {
+func newOpenAPI(set *custom.Set) (*openapi, error) {
 	o := &openapi{byPath: map[string][]byte{}}
+	served := kindsWith(set)
 	kinds := map[string][]api.Kind{}
-	for _, k := range api.Kinds {
+	for _, k := range served {
 		p := strings.TrimPrefix(root(k), "/")
 		if _, ok := kinds[p]; !ok {
 			o.versions = append(o.versions, p)
@@ -43,7 +46,7 @@ func newOpenAPI() (*openapi, error) {
 	}
 	index := node{}
 	for _, p := range o.versions {
-		b, err := object.Marshal(documentV3(kinds[p]))
+		b, err := object.Marshal(documentV3(set, kinds[p]))
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +55,7 @@ func newOpenAPI() (*openapi, error) {
 	}
 	var err error
 	o.indexDoc, err = object.Marshal(node{"paths": index})
-	o.swagger = sync.OnceValues(func() ([]byte, error) { return object.Marshal(documentV2(api.Kinds)) })
+	o.swagger = sync.OnceValues(func() ([]byte, error) { return object.Marshal(documentV2(set, served)) })
 	o.binary = sync.OnceValues(func() ([]byte, error) {
 		b, err := o.swagger()
 		if err != nil {
@@ -109,8 +112,8 @@ func (o *openapi) v2(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-func documentV3(kinds []api.Kind) node {
-	s := &schemas{ref: "#/components/schemas/", named: node{}}
+func documentV3(set *custom.Set, kinds []api.Kind) node {
+	s := &schemas{set: set, ref: "#/components/schemas/", named: node{}}
 	s.of(reflect.TypeFor[metav1.DeleteOptions]())
 	s.of(reflect.TypeFor[metav1.Status]())
 	paths := node{}
@@ -120,8 +123,8 @@ func documentV3(kinds []api.Kind) node {
 	return node{"openapi": "3.0.0", "info": node{"title": "Writ", "version": kubernetesVersionText()}, "paths": paths, "components": node{"schemas": s.named}}
 }
 
-func documentV2(kinds []api.Kind) node {
-	s := &schemas{ref: "#/definitions/", named: node{}}
+func documentV2(set *custom.Set, kinds []api.Kind) node {
+	s := &schemas{set: set, v2: true, ref: "#/definitions/", named: node{}}
 	s.of(reflect.TypeFor[metav1.DeleteOptions]())
 	s.of(reflect.TypeFor[metav1.Status]())
 	paths := node{}
@@ -207,8 +210,14 @@ func (o operation) node() node {
 		body = node{"$ref": o.s.ref + o.body}
 	}
 	media := []string{"application/json", "application/yaml", protobufMedia}
+	if o.k.Custom {
+		media = media[:2]
+	}
 	if o.action == "patch" {
 		media = patchMedia
+		if o.k.Custom || o.k.Group == api.Group {
+			media = slices.DeleteFunc(slices.Clone(media), func(m string) bool { return strings.HasPrefix(m, "application/strategic") })
+		}
 	}
 	hasBody := o.body != "" || o.action == "patch"
 	if o.v2 {

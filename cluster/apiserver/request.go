@@ -101,8 +101,9 @@ func (i *requestInfo) computes() bool {
 	return read && i.sub != "log" && i.sub != "access" || isTransaction(i)
 }
 
-func (i *requestInfo) kind() (api.Kind, bool) {
-	k, ok := api.ByResource(i.group, i.resource)
+// kind finds the kind that a request is about.
+func (s *Server) kind(i *requestInfo) (api.Kind, bool) {
+	k, ok := s.o.Registry.ByResource(i.group, i.resource)
 	return k, ok && k.Version == i.version
 }
 

@@ -34,9 +34,11 @@ func noSuchMethod(i *requestInfo) error {
 func (s *Server) resources(w http.ResponseWriter, r *http.Request) {
 	c := callOf(r)
 	if c.info.path != "" {
-		if !s.discovery.serve(w, r) {
-			s.fail(w, r, noSuchPath(r))
-		}
+		s.described(func(d *description, w http.ResponseWriter, r *http.Request) {
+			if !d.discovery.serve(w, r) {
+				s.fail(w, r, noSuchPath(r))
+			}
+		})(w, r)
 		return
 	}
 	if err := s.dispatch(w, r, c); err != nil {
@@ -49,7 +51,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, c *call) error
 	if done, err := s.virtual(w, r, c); done {
 		return err
 	}
-	k, ok := i.kind()
+	k, ok := s.kind(i)
 	if !ok || (!k.Namespaced && i.namespace != "") {
 		return noSuchPath(r)
 	}
@@ -68,22 +70,22 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, c *call) error
 		}
 		return s.scale(w, r, c, k)
 	case "log":
-		if k.Kind == api.Pod.Kind && i.verb == "get" {
+		if k.GVK() == api.Pod.GVK() && i.verb == "get" {
 			return s.log(w, r, c)
 		}
 		return noSuchPath(r)
 	case subExec, subAttach, subPortForward:
-		if k.Kind == api.Pod.Kind {
+		if k.GVK() == api.Pod.GVK() {
 			return s.connect(w, r, c)
 		}
 		return noSuchPath(r)
 	case "eviction":
-		if k.Kind == api.Pod.Kind && i.verb == "create" {
+		if k.GVK() == api.Pod.GVK() && i.verb == "create" {
 			return s.evict(w, r, c)
 		}
 		return noSuchPath(r)
 	case "access":
-		if k.Kind == api.Node.Kind && i.verb == "get" {
+		if k.GVK() == api.Node.GVK() && i.verb == "get" {
 			return s.access(w, r, c)
 		}
 		return noSuchPath(r)
@@ -93,7 +95,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, c *call) error
 		}
 		return noSuchPath(r)
 	case "binding":
-		if k.Kind == api.Pod.Kind && i.verb == "create" {
+		if k.GVK() == api.Pod.GVK() && i.verb == "create" {
 			return s.bind(w, r, c)
 		}
 		return noSuchPath(r)
@@ -319,7 +321,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, c *call, k api.K
 	if err != nil {
 		return err
 	}
-	if !out.Removed || k.Kind == api.Pod.Kind {
+	if !out.Removed || k.GVK() == api.Pod.GVK() {
 		return s.sendObject(w, r, http.StatusOK, k, out.Object)
 	}
 	s.sendValue(w, r, http.StatusOK, metav1.Status{
@@ -395,6 +397,9 @@ func (s *Server) sendList(w http.ResponseWriter, r *http.Request, k api.Kind, p 
 		meta.RemainingItemCount = &p.Remaining
 	}
 	apiVersion, kind := k.APIVersion(), k.Kind+"List"
+	if c, ok := s.o.Registry.Customs().Lookup(k.Group, k.Kind); ok {
+		kind = c.ListKind
+	}
 	item := object.Object.JSON
 	switch negotiate(r).as {
 	case "Table":

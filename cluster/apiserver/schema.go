@@ -1,7 +1,9 @@
 package apiserver
 
 import (
+	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/custom"
 )
 
 // node is a part of an OpenAPI document.
@@ -23,6 +26,10 @@ type schemas struct {
 	// ref is where the document keeps its schemas.
 	ref   string
 	named node
+	// set has the kinds without a Go type; v2 says that the document is of
+	// version 2.
+	set *custom.Set
+	v2  bool
 }
 
 // special types have a JSON form that their Go type does not show.
@@ -35,6 +42,7 @@ var special = map[reflect.Type]node{
 	reflect.TypeFor[runtime.RawExtension](): {"type": "object"},
 	reflect.TypeFor[intstr.IntOrString]():   {"type": "string", "format": "int-or-string"},
 	reflect.TypeFor[api.PortName]():         {"type": "string", "format": "int-or-string"},
+	reflect.TypeFor[json.RawMessage]():      {"type": "object"},
 }
 
 // schemaName names a type as Kubernetes does: io.k8s.api.apps.v1.Deployment.
@@ -156,8 +164,11 @@ func (s *schemas) property(f reflect.StructField, doc string) node {
 
 // kind adds the schemas of a kind and of its list, and returns their names.
 func (s *schemas) kind(k api.Kind) (one, list string) {
-	t := reflect.TypeOf(k.New()).Elem()
-	one = s.define(t)
+	if k.Custom {
+		one = s.custom(k)
+	} else {
+		one = s.define(reflect.TypeOf(k.New()).Elem())
+	}
 	s.named[one].(node)["x-kubernetes-group-version-kind"] = []any{gvkNode(k, "")}
 	list = one + "List"
 	s.named[list] = node{
@@ -175,4 +186,49 @@ func (s *schemas) kind(k api.Kind) (one, list string) {
 
 func gvkNode(k api.Kind, suffix string) node {
 	return node{"group": k.Group, "version": k.Version, "kind": k.Kind + suffix}
+}
+
+// custom adds the schema of a kind that is defined, as it is written but for
+// what a version 2 document cannot say.
+func (s *schemas) custom(k api.Kind) string {
+	parts := strings.Split(k.Group, ".")
+	slices.Reverse(parts)
+	name := strings.Join(append(parts, k.Version, k.Kind), ".")
+	if _, ok := s.named[name]; ok {
+		return name
+	}
+	c, ok := s.set.Lookup(k.Group, k.Kind)
+	if !ok {
+		s.named[name] = node{"type": "object"}
+		return name
+	}
+	tree := s.plain(c.Tree).(node)
+	props := tree["properties"].(node)
+	props["metadata"] = node{"allOf": []any{s.of(reflect.TypeFor[metav1.ObjectMeta]())}, "description": "Standard object's metadata."}
+	props["apiVersion"] = node{"type": "string", "description": "APIVersion is the versioned schema of this object."}
+	props["kind"] = node{"type": "string", "description": "Kind is the REST resource that this object is of."}
+	s.named[name] = tree
+	return name
+}
+
+// plain is a copy of a schema.
+func (s *schemas) plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := node{}
+		for key, e := range v {
+			if s.v2 && (key == "oneOf" || key == "anyOf" || key == "not" || key == "nullable") {
+				continue
+			}
+			out[key] = s.plain(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = s.plain(e)
+		}
+		return out
+	}
+	return v
 }

@@ -67,15 +67,14 @@ type Options struct {
 
 // Server handles the API's requests.
 type Server struct {
-	o         Options
-	mux       *http.ServeMux
-	openapi   *openapi
-	discovery *discovery
-	nodes     *http.Client
-	agents    *tls.Config
-	reads     *fair.Limiter
-	writes    *fair.Limiter
-	watches   *fair.Counter
+	o            Options
+	mux          *http.ServeMux
+	descriptions descriptions
+	nodes        *http.Client
+	agents       *tls.Config
+	reads        *fair.Limiter
+	writes       *fair.Limiter
+	watches      *fair.Counter
 	// stop ends what would go on for long: watches and followed logs.
 	stopping context.Context
 	stop     context.CancelFunc
@@ -99,12 +98,9 @@ func New(o Options) (*Server, error) {
 		watches: fair.NewCounter(watchesAtOnce, watchesOfOneUser),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	var err error
-	if s.openapi, err = newOpenAPI(); err != nil {
-		return nil, fmt.Errorf("make OpenAPI documents: %w", err)
-	}
-	if s.discovery, err = newDiscovery(); err != nil {
-		return nil, fmt.Errorf("make discovery documents: %w", err)
+	s.descriptions.registry = o.Registry
+	if _, err := s.descriptions.now(); err != nil {
+		return nil, fmt.Errorf("describe what is served: %w", err)
 	}
 	s.nodes = nodeClient(o.Credentials)
 	s.agents = o.Credentials.NodeTLS()
@@ -119,11 +115,11 @@ func (s *Server) routes() {
 	}
 	s.mux.HandleFunc("/readyz", s.ready)
 	s.mux.HandleFunc("/version", s.version)
-	s.mux.HandleFunc("/api", s.discovery.core)
-	s.mux.HandleFunc("/apis", s.discovery.groups)
-	s.mux.HandleFunc("/openapi/v2", s.openapi.v2)
-	s.mux.HandleFunc("/openapi/v3", s.openapi.index)
-	s.mux.HandleFunc("/openapi/v3/", s.openapi.v3)
+	s.mux.HandleFunc("/api", s.described(func(d *description, w http.ResponseWriter, r *http.Request) { d.discovery.core(w, r) }))
+	s.mux.HandleFunc("/apis", s.described(func(d *description, w http.ResponseWriter, r *http.Request) { d.discovery.groups(w, r) }))
+	s.mux.HandleFunc("/openapi/v2", s.described(func(d *description, w http.ResponseWriter, r *http.Request) { d.openapi.v2(w, r) }))
+	s.mux.HandleFunc("/openapi/v3", s.described(func(d *description, w http.ResponseWriter, r *http.Request) { d.openapi.index(w, r) }))
+	s.mux.HandleFunc("/openapi/v3/", s.described(func(d *description, w http.ResponseWriter, r *http.Request) { d.openapi.v3(w, r) }))
 	s.mux.HandleFunc("/openid/v1/jwks", s.keySet)
 	s.mux.HandleFunc("/.well-known/openid-configuration", s.openIDConfiguration)
 	s.mux.HandleFunc("/writ/v1/join", s.join)

@@ -37,6 +37,9 @@ func include(r *http.Request) metav1.IncludeObjectPolicy {
 // table makes the table that kubectl shows.
 func (s *Server) table(k api.Kind, items []object.Object, policy metav1.IncludeObjectPolicy, head bool) *metav1.Table {
 	p, ok := printers[k.Kind]
+	if c, is := s.o.Registry.Customs().Lookup(k.Group, k.Kind); is {
+		p, ok = customPrinter(c), true
+	}
 	if !ok {
 		p = anyPrinter
 	}

@@ -65,7 +65,7 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request, c *call) error
 		if o.Object.IsZero() {
 			return apierrors.NewBadRequest(fmt.Sprintf("operations[%d]: the object is missing", n))
 		}
-		k, ok := api.Lookup(o.Object.Group(), o.Object.Kind())
+		k, ok := s.o.Registry.Lookup(o.Object.Group(), o.Object.Kind())
 		if !ok {
 			continue // The registry names what is wrong with it.
 		}

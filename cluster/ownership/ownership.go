@@ -46,11 +46,15 @@ type Fields struct {
 
 // newFields makes Fields of a kind from what its fields are.
 func newFields(k api.Kind, types managedfields.TypeConverter) (*Fields, error) {
-	e, err := api.Encode(k, k.New())
-	if err != nil {
-		return nil, err
+	empty := map[string]any{"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": map[string]any{}}
+	if !k.Custom {
+		e, err := api.Encode(k, k.New())
+		if err != nil {
+			return nil, err
+		}
+		empty = e.Tree()
 	}
-	f := &Fields{kind: k, empty: e.Tree(), subs: map[string]*managedfields.FieldManager{}}
+	f := &Fields{kind: k, empty: empty, subs: map[string]*managedfields.FieldManager{}}
 	for _, sub := range []string{"", "status", "scale"} {
 		gv := k.GVK().GroupVersion()
 		m, err := managedfields.NewDefaultFieldManager(types, same{}, same{}, same{}, k.GVK(), gv, sub, ignored(k, sub))

@@ -19,7 +19,7 @@ import (
 	"github.com/writ-dev/writ/cluster/builtin"
 )
 
-// Of returns the fields of a kind in api.Kinds.
+// Of returns the fields of a kind in api.Kinds, or of api.Definition.
 func Of(k api.Kind) (*Fields, error) {
 	all, err := served()
 	if err != nil {
@@ -42,16 +42,14 @@ var served = sync.OnceValues(func() (map[schema.GroupVersionKind]*Fields, error)
 	if err := json.Unmarshal(builtin.JSON(), &doc); err != nil {
 		return nil, fmt.Errorf("read Kubernetes' kinds: %w", err)
 	}
-	r := &reader{raw: doc.Types, parser: &typed.Parser{}, done: map[string]bool{}}
-	for _, m := range []smd.ElementRelationship{smd.Separable, smd.Atomic} {
-		r.parser.Schema.Types = append(r.parser.Schema.Types, smd.TypeDef{Name: anyName(m), Atom: deduced(m)})
-	}
+	r := newReader(doc.Types)
 	names := map[schema.GroupVersionKind]string{}
 	for _, k := range doc.Kinds {
 		names[schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)] = k.Schema
 	}
 	types := typeOf{}
-	for _, k := range api.Kinds {
+	kinds := append(slices.Clone(api.Kinds), api.Definition)
+	for _, k := range kinds {
 		name := names[k.GVK()]
 		if name == "" {
 			name = r.goType(reflect.TypeOf(k.New()).Elem())
@@ -62,7 +60,7 @@ var served = sync.OnceValues(func() (map[schema.GroupVersionKind]*Fields, error)
 		types[k.GVK()] = &t
 	}
 	out := map[schema.GroupVersionKind]*Fields{}
-	for _, k := range api.Kinds {
+	for _, k := range kinds {
 		f, err := newFields(k, types)
 		if err != nil {
 			return nil, err
@@ -71,6 +69,32 @@ var served = sync.OnceValues(func() (map[schema.GroupVersionKind]*Fields, error)
 	}
 	return out, nil
 })
+
+// Custom makes the fields of a kind from its schema, in which metadata refers
+// to meta/v1.ObjectMeta.
+func Custom(k api.Kind, schema map[string]any) (*Fields, error) {
+	var doc struct{ Types map[string]json.RawMessage }
+	if err := json.Unmarshal(builtin.JSON(), &doc); err != nil {
+		return nil, fmt.Errorf("read Kubernetes' kinds: %w", err)
+	}
+	r := newReader(doc.Types)
+	t, err := r.of(schema)
+	if err != nil {
+		return nil, err
+	}
+	const name = "custom"
+	r.parser.Schema.Types = append(r.parser.Schema.Types, smd.TypeDef{Name: name, Atom: t.Inlined})
+	p := r.parser.Type(name)
+	return newFields(k, typeOf{k.GVK(): &p})
+}
+
+func newReader(types map[string]json.RawMessage) *reader {
+	r := &reader{raw: types, parser: &typed.Parser{}, done: map[string]bool{}}
+	for _, m := range []smd.ElementRelationship{smd.Separable, smd.Atomic} {
+		r.parser.Schema.Types = append(r.parser.Schema.Types, smd.TypeDef{Name: anyName(m), Atom: deduced(m)})
+	}
+	return r
+}
 
 // reader makes types of structured-merge-diff from schemas in the keywords of
 // OpenAPI, of those that are asked for and of those that they refer to.

@@ -24,9 +24,9 @@ func (t *tx) apply(k api.Kind, key object.Key, p Patch, w WriteOptions) (outcome
 	if rv, _ := metadataOrNil(wanted)["resourceVersion"].(string); !exists && rv != "" && rv != "0" {
 		return outcome{}, conflict(k, key.Name, "the object has been deleted; please apply your changes to the latest version and try again")
 	}
-	f, err := ownership.Of(k)
+	f, err := t.fields(k)
 	if err != nil {
-		return outcome{}, apierrors.NewInternalError(err)
+		return outcome{}, err
 	}
 	merged, err := f.Apply(ownership.Write{Manager: t.u.Manager, Sub: p.Sub, Now: t.now}, treeOrNil(live), dropNulls(wanted).(map[string]any), p.Force)
 	if err != nil {

@@ -21,7 +21,7 @@ const NamespaceTerminating = metav1.CauseType("NamespaceTerminating")
 
 // create stages a new object.
 func (t *tx) create(o object.Object, validation string) (outcome, error) {
-	k, err := identify(o)
+	k, err := t.identify(o)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -42,6 +42,11 @@ func (t *tx) createShaped(k api.Kind, tree map[string]any, manage managing) (out
 	namespace, _ := metadata(tree)["namespace"].(string)
 	if err := t.namespaceOpen(k, namespace, treeName(tree)); err != nil {
 		return outcome{}, err
+	}
+	if k.Custom {
+		if err := t.defined(k, treeName(tree)); err != nil {
+			return outcome{}, err
+		}
 	}
 	if err := t.name(k, tree); err != nil {
 		return outcome{}, err
@@ -74,11 +79,11 @@ func (t *tx) stamp(k api.Kind, tree map[string]any) {
 	}
 	m["uid"] = t.r.o.NewUID()
 	m["creationTimestamp"] = t.now.Format(time.RFC3339)
-	if k.Status && k.Kind != api.Namespace.Kind {
+	if (k.Status || k.Custom) && k.GVK() != api.Namespace.GVK() {
 		m["generation"] = json.Number("1")
 	}
 	// An agent registers its node together with what it found.
-	if k.Status && k.Kind != api.Node.Kind {
+	if k.Status && k.GVK() != api.Node.GVK() {
 		delete(tree, "status")
 	}
 	switch k.GVK().GroupKind() {

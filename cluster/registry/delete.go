@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/custom"
 	"github.com/writ-dev/writ/cluster/object"
 )
 
@@ -33,7 +34,7 @@ type DeleteOptions struct {
 
 // delete stages an object's removal, or the start of it.
 func (t *tx) delete(key object.Key, o DeleteOptions) (outcome, error) {
-	k, ok := api.Lookup(key.Group, key.Kind)
+	k, ok := t.lookup(key.Group, key.Kind)
 	if !ok {
 		return outcome{}, apierrors.NewBadRequest(fmt.Sprintf("kind %q is not served", key.Kind))
 	}
@@ -53,7 +54,8 @@ func (t *tx) delete(key object.Key, o DeleteOptions) (outcome, error) {
 	switch p := metav1.DeletionPropagation(o.Propagation); p {
 	case "", metav1.DeletePropagationBackground:
 	case metav1.DeletePropagationForeground:
-		if live.Meta().DeletionTimestamp == "" {
+		// Of a custom kind all goes at once anyway.
+		if live.Meta().DeletionTimestamp == "" && !k.Custom {
 			m["finalizers"] = withString(live.Meta().Finalizers, metav1.FinalizerDeleteDependents)
 		}
 	case metav1.DeletePropagationOrphan:
@@ -61,12 +63,35 @@ func (t *tx) delete(key object.Key, o DeleteOptions) (outcome, error) {
 	default:
 		return outcome{}, invalid(k, live.Name(), problem(api.CodeInvalid, ".propagationPolicy", "must be Background, Foreground or Orphan, not %q", p))
 	}
+	left, err := t.evacuate(k, live)
+	if err != nil {
+		return outcome{}, err
+	}
+	if left && isDefinition(k.Group, k.Kind) {
+		m["finalizers"] = withString(live.Meta().Finalizers, cleanup)
+	}
 	t.terminate(k, live, tree, o.GracePeriodSeconds)
 	next, err := object.FromTree(tree)
 	if err != nil {
 		return outcome{}, apierrors.NewInternalError(err)
 	}
 	return t.settle(k, next), nil
+}
+
+// evacuate deletes the objects of custom kinds that go with a definition or a
+// namespace.
+func (t *tx) evacuate(k api.Kind, live object.Object) (left bool, err error) {
+	switch {
+	case isDefinition(k.Group, k.Kind):
+		for _, c := range t.customs().Kinds() {
+			if c.Definition == live.Name() {
+				return t.clear([]*custom.Kind{c}, "")
+			}
+		}
+	case k.GVK() == api.Namespace.GVK():
+		return t.clear(t.customs().Kinds(), live.Name())
+	}
+	return false, nil
 }
 
 func (t *tx) mayDelete(k api.Kind, live object.Object) error {
@@ -132,36 +157,54 @@ func (t *tx) podGrace(live object.Object, tree map[string]any, asked *int64) int
 // orphan frees the dependents of an object, wherever they are, in the same
 // transaction, so that nothing collects them afterwards.
 func (t *tx) orphan(owner object.Object) {
+	for _, o := range t.dependents(owner) {
+		t.disown(o, owner.Meta().UID)
+	}
+}
+
+// dependents are the objects that name an owner.
+func (t *tx) dependents(owner object.Object) []object.Object {
+	kinds := slices.Clone(api.Kinds)
+	for _, c := range t.customs().Kinds() {
+		kinds = append(kinds, c.Kind)
+	}
 	uid := owner.Meta().UID
-	for _, k := range api.Kinds {
-		var mine []object.Object
+	var out []object.Object
+	for _, k := range kinds {
 		for o := range t.each(k.Group, k.Kind, owner.Namespace()) {
 			if slices.ContainsFunc(o.Meta().OwnerReferences, func(r object.OwnerReference) bool { return r.UID == uid }) {
-				mine = append(mine, o)
+				out = append(out, o)
 			}
 		}
-		for _, o := range mine {
-			tree := o.Tree()
-			m := metadata(tree)
-			delete(m, "resourceVersion")
-			refs, _ := m["ownerReferences"].([]any)
-			refs = slices.DeleteFunc(refs, func(r any) bool {
-				ref, _ := r.(map[string]any)
-				return ref["uid"] == uid
-			})
-			if m["ownerReferences"] = refs; len(refs) == 0 {
-				delete(m, "ownerReferences")
-			}
-			if next, err := object.FromTree(tree); err == nil {
-				t.stage(o.Key(), next)
-			}
-		}
+	}
+	return out
+}
+
+// disown removes an owner reference.
+func (t *tx) disown(o object.Object, uid string) {
+	tree := o.Tree()
+	m := metadata(tree)
+	delete(m, "resourceVersion")
+	refs, _ := m["ownerReferences"].([]any)
+	refs = slices.DeleteFunc(refs, func(r any) bool {
+		ref, _ := r.(map[string]any)
+		return ref["uid"] == uid
+	})
+	if m["ownerReferences"] = refs; len(refs) == 0 {
+		delete(m, "ownerReferences")
+	}
+	if next, err := object.FromTree(tree); err == nil {
+		t.stage(o.Key(), next)
 	}
 }
 
 // remove stages the removal of an object and gives back its addresses.
 func (t *tx) remove(k api.Kind, o object.Object) {
 	t.stage(o.Key(), object.Object{})
+	if k.Custom {
+		t.leave(k, o)
+		return
+	}
 	t.release(k, o)
 }
 

@@ -23,11 +23,11 @@ const (
 const maxObject = 1536 << 10
 
 // identify finds the kind of o and checks what its identity must fulfil.
-func identify(o object.Object) (api.Kind, error) {
+func (t *tx) identify(o object.Object) (api.Kind, error) {
 	if o.IsZero() {
 		return api.Kind{}, apierrors.NewBadRequest("the object is missing")
 	}
-	k, ok := api.Lookup(o.Group(), o.Kind())
+	k, ok := t.lookup(o.Group(), o.Kind())
 	if !ok || k.APIVersion() != o.APIVersion() {
 		return k, apierrors.NewBadRequest(fmt.Sprintf("no kind %q is served in %q", o.Kind(), o.APIVersion()))
 	}
@@ -47,9 +47,27 @@ func (t *tx) shape(k api.Kind, o object.Object, validation string) (map[string]a
 	if len(o.JSON()) > maxObject {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("%s is larger than %d bytes", o.Key(), maxObject))
 	}
+	if k.Custom {
+		return t.shapeCustom(k, o, validation)
+	}
 	if err := t.strict(admission.Strict(k, o), validation); err != nil {
 		return nil, err
 	}
+	tree, err := typedTree(k, o)
+	if err != nil {
+		return nil, err
+	}
+	tree["apiVersion"], tree["kind"] = k.APIVersion(), k.Kind
+	m := metadata(tree)
+	if t.u.Manager == "" {
+		delete(m, "managedFields")
+	}
+	delete(m, "selfLink")
+	return tree, nil
+}
+
+// typedTree is o as its Go type writes it.
+func typedTree(k api.Kind, o object.Object) (map[string]any, error) {
 	typed := k.New()
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(o.JSON(), typed); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", k.Kind, k.Version, k.Kind, err))
@@ -62,14 +80,16 @@ func (t *tx) shape(k api.Kind, o object.Object, validation string) (map[string]a
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	tree := dropNulls(v).(map[string]any)
-	tree["apiVersion"], tree["kind"] = k.APIVersion(), k.Kind
-	m := metadata(tree)
-	if t.u.Manager == "" {
-		delete(m, "managedFields")
+	return dropNulls(v).(map[string]any), nil
+}
+
+// typedMetadata is the metadata of o as its Go type writes it.
+func typedMetadata(k api.Kind, o object.Object) (map[string]any, error) {
+	tree, err := typedTree(k, o)
+	if err != nil {
+		return nil, err
 	}
-	delete(m, "selfLink")
-	return tree, nil
+	return metadata(tree), nil
 }
 
 // strict sorts what admission found into refusals and warnings.
@@ -102,6 +122,14 @@ func (t *tx) strict(problems []admission.Problem, validation string) error {
 
 // admit fills in defaults and validates. old is zero on create.
 func (t *tx) admit(k api.Kind, tree map[string]any, old object.Object) (object.Object, error) {
+	if k.Custom {
+		return t.admitCustom(k, tree, old)
+	}
+	if isDefinition(k.Group, k.Kind) {
+		if err := t.admitDefinition(tree, old); err != nil {
+			return object.Object{}, err
+		}
+	}
 	o, err := object.FromTree(tree)
 	if err != nil {
 		return o, apierrors.NewBadRequest(err.Error())

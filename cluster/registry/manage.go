@@ -30,9 +30,9 @@ func (t *tx) manage(sub string) managing {
 		if len(had) == 0 && (w.Manager == "" || t.u.system() || strings.HasPrefix(t.u.Name, "system:node:") || k.Kind == api.EventKind.Kind || k.Kind == api.Lease.Kind) {
 			return next, nil
 		}
-		f, err := ownership.Of(k)
+		f, err := t.fields(k)
 		if err != nil {
-			return next, apierrors.NewInternalError(err)
+			return next, err
 		}
 		tree := next.Tree()
 		fields, err := f.Update(w, was, sent, tree)

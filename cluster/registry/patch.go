@@ -44,7 +44,7 @@ type Patch struct {
 // PatchWith changes an object. When somebody else changed it meanwhile the
 // patch is applied anew; only a resourceVersion in the patch is a precondition.
 func (c *Client) PatchWith(ctx context.Context, key object.Key, p Patch, w WriteOptions) (Outcome, error) {
-	k, ok := api.Lookup(key.Group, key.Kind)
+	k, ok := c.r.Lookup(key.Group, key.Kind)
 	if !ok {
 		return Outcome{}, apierrors.NewBadRequest(fmt.Sprintf("kind %q is not served", key.Kind))
 	}
@@ -85,7 +85,10 @@ func (p Patch) apply(k api.Kind, live object.Object) (object.Object, error) {
 	if !ok {
 		return live, apierrors.NewBadRequest("the patched document is no object")
 	}
-	next, err := object.FromTree(dropNulls(tree).(map[string]any))
+	if !k.Custom { // whose schema says where null is a value
+		tree = dropNulls(tree).(map[string]any)
+	}
+	next, err := object.FromTree(tree)
 	if err != nil {
 		return live, apierrors.NewBadRequest(err.Error())
 	}
@@ -106,7 +109,7 @@ func (p Patch) applyTo(doc []byte, k api.Kind) ([]byte, error) {
 		}
 		return b, nil
 	case types.StrategicMergePatchType:
-		if k.Group == api.Group {
+		if k.Group == api.Group || k.Custom {
 			return nil, unsupported(p.Type, "a strategic merge patch is for Kubernetes' own kinds; use application/merge-patch+json")
 		}
 		b, err := strategicpatch.StrategicMergePatch(doc, p.Data, k.New())

@@ -17,7 +17,7 @@ import (
 
 // Get reads one object.
 func (c *Client) Get(_ context.Context, key object.Key) (object.Object, error) {
-	k, ok := api.Lookup(key.Group, key.Kind)
+	k, ok := c.r.Lookup(key.Group, key.Kind)
 	if !ok {
 		return object.Object{}, apierrors.NewBadRequest(fmt.Sprintf("kind %q is not served", key.Kind))
 	}
@@ -67,7 +67,7 @@ type cursor struct {
 // ListPage reads a part of the objects of one kind. The pages of one list all
 // show the same revision.
 func (c *Client) ListPage(_ context.Context, k api.Kind, o api.ListOptions, p PageOptions) (*Page, error) {
-	sel, err := parseSelector(k, o)
+	sel, err := c.r.parseSelector(k, o)
 	if err != nil {
 		return nil, err
 	}

@@ -61,11 +61,12 @@ type Options struct {
 
 // Registry serves the kinds of api.Kinds. It is safe for concurrent use and
 // keeps nothing but the snapshots of lists read in parts and what it compiled
-// of the newest roles.
+// of the newest roles and definitions.
 type Registry struct {
-	o     Options
-	pages pages
-	roles roles
+	o       Options
+	pages   pages
+	roles   roles
+	customs customs
 }
 
 // New makes a registry.

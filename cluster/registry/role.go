@@ -250,7 +250,7 @@ func ensure(o object.Object, complete func(live object.Object) (any, bool)) op {
 		if !ok {
 			return outcome{}, nil
 		}
-		k, err := identify(live)
+		k, err := t.identify(live)
 		if err != nil {
 			return outcome{}, err
 		}

@@ -21,10 +21,10 @@ func (c *Client) Scale(ctx context.Context, key object.Key) (*autoscalingv1.Scal
 	if err != nil {
 		return nil, err
 	}
-	return scaleOf(o), nil
+	return c.r.scaleOf(o), nil
 }
 
-func scaleOf(o object.Object) *autoscalingv1.Scale {
+func (r *Registry) scaleOf(o object.Object) *autoscalingv1.Scale {
 	m := o.Meta()
 	s := &autoscalingv1.Scale{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "autoscaling/v1", Kind: "Scale"},
@@ -32,6 +32,10 @@ func scaleOf(o object.Object) *autoscalingv1.Scale {
 	}
 	_ = s.CreationTimestamp.UnmarshalQueryParameter(m.CreationTimestamp)
 	tree := o.Tree()
+	if k, ok := r.Customs().Lookup(o.Group(), o.Kind()); ok && k.Scale {
+		k.ReadScale(tree, s)
+		return s
+	}
 	spec := child(tree, "spec")
 	s.Spec.Replicas = int32(number(spec["replicas"]))
 	s.Status.Replicas = int32(number(child(tree, "status")["replicas"]))
@@ -45,7 +49,7 @@ func scaleOf(o object.Object) *autoscalingv1.Scale {
 // UpdateScale changes how many replicas an object asks for. edit is given the
 // present scale and returns the one wanted.
 func (c *Client) UpdateScale(ctx context.Context, key object.Key, w WriteOptions, edit func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error)) (*autoscalingv1.Scale, []string, error) {
-	k, ok := api.Lookup(key.Group, key.Kind)
+	k, ok := c.r.Lookup(key.Group, key.Kind)
 	if !ok || !k.Scale {
 		return nil, nil, apierrors.NewMethodNotSupported(resourceOf(k), "scale")
 	}
@@ -54,7 +58,7 @@ func (c *Client) UpdateScale(ctx context.Context, key object.Key, w WriteOptions
 		if !ok {
 			return outcome{}, notFound(k, key.Name)
 		}
-		want, err := edit(scaleOf(live))
+		want, err := edit(c.r.scaleOf(live))
 		if err != nil {
 			return outcome{}, err
 		}
@@ -68,7 +72,15 @@ func (c *Client) UpdateScale(ctx context.Context, key object.Key, w WriteOptions
 			return outcome{}, err
 		}
 		tree := live.Tree()
-		child(tree, "spec")["replicas"] = json.Number(strconv.Itoa(int(want.Spec.Replicas)))
+		if k.Custom {
+			kind, err := t.custom(k)
+			if err != nil {
+				return outcome{}, err
+			}
+			kind.WriteScale(tree, want.Spec.Replicas)
+		} else {
+			child(tree, "spec")["replicas"] = json.Number(strconv.Itoa(int(want.Spec.Replicas)))
+		}
 		next, err := object.FromTree(tree)
 		if err != nil {
 			return outcome{}, apierrors.NewInternalError(err)
@@ -78,7 +90,7 @@ func (c *Client) UpdateScale(ctx context.Context, key object.Key, w WriteOptions
 	if err != nil {
 		return nil, nil, err
 	}
-	return scaleOf(out.Object), out.Warnings, nil
+	return c.r.scaleOf(out.Object), out.Warnings, nil
 }
 
 // PatchScale applies a patch to the scale subresource.

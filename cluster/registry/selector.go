@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/writ-dev/writ/cluster/api"
+	"github.com/writ-dev/writ/cluster/custom"
 	"github.com/writ-dev/writ/cluster/object"
 )
 
@@ -22,10 +24,15 @@ type selector struct {
 	labels labels.Selector
 	fields fields.Requirements
 	kind   api.Kind
+	// custom are the fields of a custom kind that may be selected.
+	custom []string
 }
 
-func parseSelector(k api.Kind, o api.ListOptions) (*selector, error) {
+func (r *Registry) parseSelector(k api.Kind, o api.ListOptions) (*selector, error) {
 	s := &selector{kind: k}
+	if c, ok := r.Customs().Lookup(k.Group, k.Kind); ok && k.Custom {
+		s.custom = c.Selectable
+	}
 	var err error
 	if s.labels, err = labels.Parse(o.LabelSelector); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("unable to parse label selector: %v", err))
@@ -36,7 +43,7 @@ func parseSelector(k api.Kind, o api.ListOptions) (*selector, error) {
 	}
 	s.fields = f.Requirements()
 	for _, r := range s.fields {
-		if !selectable(k, r.Field) {
+		if !s.selectable(r.Field) {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: field label not supported: %s", k.GVR().String(), o.LabelSelector, o.FieldSelector, r.Field))
 		}
 	}
@@ -52,7 +59,7 @@ func (s *selector) matches(o object.Object) bool {
 		return false
 	}
 	for _, r := range s.fields {
-		if equal := field(s.kind, o, r.Field) == r.Value; equal == (r.Operator == "!=") {
+		if equal := s.field(o, r.Field) == r.Value; equal == (r.Operator == "!=") {
 			return false
 		}
 	}
@@ -70,9 +77,13 @@ var fieldNames = map[string][]string{
 	"Job":       {"status.successful"},
 }
 
-func selectable(k api.Kind, name string) bool {
+func (s *selector) selectable(name string) bool {
+	k := s.kind
 	if name == "metadata.name" || (name == "metadata.namespace" && k.Namespaced) {
 		return true
+	}
+	if k.Custom {
+		return slices.Contains(s.custom, name)
 	}
 	for _, f := range fieldNames[k.Kind] {
 		if f == name {
@@ -83,12 +94,19 @@ func selectable(k api.Kind, name string) bool {
 }
 
 // field returns a field that is selectable.
-func field(k api.Kind, o object.Object, name string) string {
+func (s *selector) field(o object.Object, name string) string {
+	k := s.kind
 	switch name {
 	case "metadata.name":
 		return o.Name()
 	case "metadata.namespace":
 		return o.Namespace()
+	}
+	if k.Custom {
+		if v := custom.Find(o.Tree(), name); v != nil {
+			return fmt.Sprint(v)
+		}
+		return ""
 	}
 	switch k.Kind {
 	case "Pod":

@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -38,7 +39,7 @@ func (t *tx) check(k api.Kind, live object.Object, p preconditions) error {
 
 // existing finds the object that a change is about.
 func (t *tx) existing(o object.Object, p preconditions) (api.Kind, object.Object, error) {
-	k, err := identify(o)
+	k, err := t.identify(o)
 	if err != nil {
 		return k, o, err
 	}
@@ -83,13 +84,29 @@ func (t *tx) updateManaged(o object.Object, p preconditions, validation string, 
 	if next, err = manage(k, live, tree, next); err != nil {
 		return outcome{}, err
 	}
-	if tree = next.Tree(); k.Status && !reflect.DeepEqual(tree["spec"], was["spec"]) && live.Meta().Generation > 0 {
+	if tree = next.Tree(); t.newGeneration(k, tree, was) && live.Meta().Generation > 0 {
 		metadata(tree)["generation"] = json.Number(strconv.FormatInt(live.Meta().Generation+1, 10))
 		if next, err = object.FromTree(tree); err != nil {
 			return outcome{}, apierrors.NewInternalError(err)
 		}
 	}
 	return t.settle(k, next), nil
+}
+
+// newGeneration says whether an update changes what an author has written.
+func (t *tx) newGeneration(k api.Kind, tree, was map[string]any) bool {
+	if !k.Custom {
+		return k.Status && !reflect.DeepEqual(tree["spec"], was["spec"])
+	}
+	authored := func(m map[string]any) map[string]any {
+		m = maps.Clone(m)
+		delete(m, "metadata")
+		if k.Status {
+			delete(m, "status")
+		}
+		return m
+	}
+	return !reflect.DeepEqual(authored(tree), authored(was))
 }
 
 // carry copies what an update cannot change from the live object.
@@ -163,7 +180,7 @@ func (t *tx) goes(k api.Kind, o object.Object) bool {
 	switch k.GVK().GroupKind() {
 	case api.Namespace.GVK().GroupKind():
 		f, _ := child(tree, "spec")["finalizers"].([]any)
-		return len(f) == 0
+		return len(f) == 0 && !t.inhabited(o.Name())
 	case api.Pod.GVK().GroupKind():
 		grace, ok := metadata(tree)["deletionGracePeriodSeconds"].(json.Number)
 		return !ok || grace == "0"
@@ -208,6 +225,11 @@ func (t *tx) updateStatusManaged(o object.Object, p preconditions, validation st
 	}
 	if ps := admission.ValidateStatus(k, next, live); len(ps) > 0 {
 		return outcome{}, invalid(k, live.Name(), ps)
+	}
+	if k.Custom {
+		if next, err = t.checkStatus(k, next, live); err != nil {
+			return outcome{}, err
+		}
 	}
 	if next, err = canonical(next); err != nil {
 		return outcome{}, err

@@ -15,7 +15,7 @@ import (
 // comes a Bookmark, and one whenever the state has moved on without a change
 // for this watch.
 func (c *Client) Watch(ctx context.Context, k api.Kind, from uint64, o api.ListOptions) (<-chan api.Event, error) {
-	sel, err := parseSelector(k, o)
+	sel, err := c.r.parseSelector(k, o)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,9 @@ type Rule struct {
 	// old is the type of the variable oldSelf where a rule may do without a
 	// value of it; nil where it may not.
 	old *expression.Type
+	// change says that the rule is about a change: without a former value there
+	// is nothing to say.
+	change bool
 
 	rule, messageExpression *expression.Program
 }
@@ -54,7 +57,7 @@ func (p *parser) rules(s *Schema, m map[string]any, at string) {
 	}
 }
 
-// rule reads one rule; false means that there is nothing to evaluate.
+// rule reads one rule; false means that it is wrong.
 func (p *parser) rule(m map[string]any, self *expression.Type, at string) (Rule, bool) {
 	r := Rule{Message: strings.TrimSpace(text(m["message"])), Reason: text(m["reason"]), FieldPath: text(m["fieldPath"])}
 	old := self
@@ -74,9 +77,8 @@ func (p *parser) rule(m map[string]any, self *expression.Type, at string) (Rule,
 	if r.Message == "" {
 		r.Message = "does not satisfy the rule: " + strings.Join(strings.Fields(text(m["rule"])), " ")
 	}
-	// A rule about a change has nothing to say about an object that is new,
-	// unless it says so itself.
-	return r, r.old != nil || !program.Uses("oldSelf")
+	r.change = r.old == nil && program.Uses("oldSelf")
+	return r, true
 }
 
 func (p *parser) compile(expr, at string, variables []expression.Variable, result *expression.Type) (*expression.Program, bool) {
@@ -102,8 +104,15 @@ func (p *parser) compile(expr, at string, variables []expression.Variable, resul
 // Validate and have its defaults. What the rules cost is added to spent, when
 // that is not nil. An error means that ctx ended.
 func (s *Schema) Evaluate(ctx context.Context, v any, spent *uint64) ([]api.Problem, error) {
+	return s.EvaluateChange(ctx, v, nil, spent)
+}
+
+// EvaluateChange is Evaluate for v in the place of old, which rules see as
+// oldSelf: a member by its name, and an element of a keyed list by its keys.
+// old is nil for a new object.
+func (s *Schema) EvaluateChange(ctx context.Context, v, old any, spent *uint64) ([]api.Problem, error) {
 	e := evaluator{ctx: ctx, meter: expression.Meter{Limit: maxObjectCost}}
-	e.value(s, "", v, 0)
+	e.value(s, "", v, old, 0)
 	if spent != nil {
 		*spent += e.meter.Used
 	}
@@ -119,38 +128,69 @@ type evaluator struct {
 	spent bool
 }
 
-func (e *evaluator) value(s *Schema, at string, v any, depth int) {
+func (e *evaluator) value(s *Schema, at string, v, old any, depth int) {
 	if v == nil || e.err != nil || e.spent || depth > maxValueDepth || len(e.problems) >= maxProblems {
 		return
 	}
 	if len(s.Rules) > 0 {
-		e.rules(s, at, v)
+		e.rules(s, at, v, old)
 	}
 	switch x := v.(type) {
 	case map[string]any:
+		was, _ := old.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(x)) {
 			if f := s.Property(key); f != nil && f.ruled(nil) {
-				e.value(f, api.FieldPath(at, key), x[key], depth+1)
+				e.value(f, api.FieldPath(at, key), x[key], was[key], depth+1)
 			}
 		}
 	case []any:
 		if s.Items == nil || !s.Items.ruled(nil) {
 			return
 		}
+		was := s.former(old)
 		for i, item := range x {
-			e.value(s.Items, api.IndexPath(at, i), item, depth+1)
+			e.value(s.Items, api.IndexPath(at, i), item, was(item), depth+1)
 		}
+	}
+}
+
+// former finds the former value of an element of a keyed list; those of other
+// lists have none.
+func (s *Schema) former(old any) func(item any) any {
+	list, _ := old.([]any)
+	byKey := map[string]any{}
+	if s.ListType == ListMap {
+		for _, e := range list {
+			if m, ok := e.(map[string]any); ok {
+				if key, _, ok := keysOf(s, m); ok {
+					byKey[key] = e
+				}
+			}
+		}
+	}
+	return func(item any) any {
+		m, ok := item.(map[string]any)
+		if !ok || len(byKey) == 0 {
+			return nil
+		}
+		key, _, _ := keysOf(s, m)
+		return byKey[key]
 	}
 }
 
 // maxValueDepth bounds how deep rules are looked for.
 const maxValueDepth = 1000
 
-func (e *evaluator) rules(s *Schema, at string, v any) {
+func (e *evaluator) rules(s *Schema, at string, v, old any) {
 	values := map[string]any{"self": s.self.Value(v)}
 	for _, r := range s.Rules {
-		if r.old != nil {
-			values["oldSelf"] = r.old.Value(nil)
+		switch {
+		case r.change && old == nil:
+			continue
+		case r.change:
+			values["oldSelf"] = s.self.Value(old)
+		case r.old != nil:
+			values["oldSelf"] = r.old.Value(old)
 		}
 		ok, err := r.rule.Bool(e.ctx, values, &e.meter)
 		switch {

@@ -25,7 +25,7 @@ func TestRulesCost(t *testing.T) {
 		want  string
 	}{{100_000, ""}, {200, "the rules cannot be evaluated: they cost too much for one object"}} {
 		e := evaluator{ctx: t.Context(), meter: expression.Meter{Limit: c.limit}}
-		e.value(s, "", l, 0)
+		e.value(s, "", l, nil, 0)
 		var got []string
 		for _, p := range e.problems {
 			got = append(got, p.Message)

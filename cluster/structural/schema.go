@@ -11,9 +11,7 @@
 // json.Number (see object.Unmarshal). A null means the same as no field, but
 // where a schema says nullable.
 //
-// Known differences from a Kubernetes API server: transition rules (oldSelf)
-// are not evaluated, because there is no old object, unless they allow for that
-// (optionalOldSelf); equality of lists of type set and map is that of lists; the
+// Known differences from a Kubernetes API server: equality of lists of type set and map is that of lists; the
 // cost of rules is limited when they run and not estimated beforehand.
 package structural
 

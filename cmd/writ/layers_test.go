@@ -42,8 +42,9 @@ cluster/fair:
 cluster/consensus: cluster/store cluster/seal cluster/object
 cluster/auth: cluster/rbac
 cluster/client: cluster/api cluster/object
-cluster/registry: cluster/ownership cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
-cluster/apiserver: cluster/registry cluster/auth cluster/audit cluster/fair cluster/rbac cluster/api cluster/object
+cluster/custom: cluster/structural cluster/ownership cluster/api cluster/object
+cluster/registry: cluster/custom cluster/ownership cluster/store cluster/admission cluster/access cluster/rbac cluster/api cluster/object
+cluster/apiserver: cluster/custom cluster/registry cluster/auth cluster/audit cluster/fair cluster/rbac cluster/api cluster/object
 cluster/controller: cluster/api cluster/object
 cluster/controllers/deployment: cluster/controller cluster/api cluster/object
 cluster/controllers/replicaset: cluster/controller cluster/api cluster/object
