@@ -101,6 +101,13 @@ func (c *onTerminal) expect(text string) {
 	}
 }
 
+// text is all that was written to the screen.
+func (c *onTerminal) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.screen.String()
+}
+
 // children waits until the command has processes below it, and returns them.
 func (c *onTerminal) children() []process {
 	c.t.Helper()
@@ -125,7 +132,7 @@ func (c *onTerminal) ends(code int, started []process) {
 		c.t.Fatal("it does not end")
 	}
 	if got := c.cmd.ProcessState.ExitCode(); got != code {
-		c.t.Errorf("exit code %d, want %d; the screen was\n%s", got, code, c.screen.String())
+		c.t.Errorf("exit code %d, want %d; the screen was\n%s", got, code, c.text())
 	}
 	gone(c.t, started)
 }

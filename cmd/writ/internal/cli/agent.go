@@ -19,6 +19,8 @@ func (a *app) agentCmd() *cobra.Command {
 		Long: `Joins the cluster that FILE names (a server writes node.kubeconfig into its data
 directory) and runs pods in the sandbox runtime until it is interrupted; its pods end
 with it. It needs Linux, but no root and no daemon.`,
+		Example: `  writ agent --kubeconfig data/node.kubeconfig
+  writ agent --kubeconfig data/node.kubeconfig --name node-2`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.kubeconfig == "" {

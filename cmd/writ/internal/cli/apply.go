@@ -42,6 +42,8 @@ the wait; what was committed stays.
 PLAN is a file that 'writ plan --out' made. Exactly that is committed, or nothing, when
 the cluster has moved since. It does not hold the values of Secrets: if they change, DIR
 is rendered again, and must come to the same documents.`,
+		Example: `  writ apply . --env prod
+  writ plan . --env prod --out plan.json && writ apply plan.json --yes`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.planFile == "" && len(args) > 0 && isPlanFile(args[0]) {
@@ -137,7 +139,7 @@ func (a *app) apply(ctx context.Context, work applying, o applyOptions) error {
 func (a *app) await(ctx context.Context, c *client.Client, p *apply.Plan, timeout time.Duration) error {
 	waitCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	shown := newProgress(a.err, a.live)
+	shown := a.progress()
 	err := apply.Wait(waitCtx, c, p.Goal(), shown.update)
 	shown.done()
 	var pending *apply.WaitError

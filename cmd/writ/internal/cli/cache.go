@@ -22,12 +22,14 @@ func (a *app) cacheCmd() *cobra.Command {
 a file, what a directory lists, a file that was not there, an input, or Writ itself.
 The cache is in the user's cache directory, or where $WRIT_CACHE says, and keeps to
 512 MiB by itself.`,
+		Example: `  writ cache stats
+  writ cache clean`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var output string
 	stats := &cobra.Command{
-		Use: "stats", Short: "Print where the cache is and how large", Args: cobra.NoArgs,
+		Use: "stats", Short: "Print where the cache is and how large", Example: "  writ cache stats -o json", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := openCache()
 			if err != nil {
@@ -46,7 +48,7 @@ The cache is in the user's cache directory, or where $WRIT_CACHE says, and keeps
 	}
 	a.outputFlag(stats, &output)
 	cmd.AddCommand(stats, &cobra.Command{
-		Use: "clean", Short: "Remove everything in the cache", Args: cobra.NoArgs,
+		Use: "clean", Short: "Remove everything in the cache", Example: "  writ cache clean", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := openCache()
 			if err != nil {

@@ -43,7 +43,8 @@ is an error or, with --strict, a warning or an unchecked document.`,
   writ check . --env prod
   writ check . --strict --crd crds -o sarif > check.sarif
   writ check manifests --target kube --policy ../policies/base.yaml`,
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeDirs,
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err

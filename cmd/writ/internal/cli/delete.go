@@ -25,13 +25,17 @@ func (a *app) deleteCmd() *cobra.Command {
 		Long: `Plans the removal of every object that RELEASE applied and still has, shows the plan,
 asks, commits it as one transaction, and waits until all of it is gone. What others
 made is left alone. 'writ get releases -A' lists the releases.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  writ delete shop-dev -n shop-dev
+  writ delete shop --orphan --yes    forget the release, keep its objects`,
+		ValidArgsFunction: a.completeReleases,
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.deleteRelease(cmd.Context(), args[0], o)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "the release's namespace")
+	a.completeNamespace(cmd)
 	f.BoolVar(&o.orphan, "orphan", false, "let go of the objects, and remove only the record")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait until all is gone")

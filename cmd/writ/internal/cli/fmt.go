@@ -18,7 +18,10 @@ import (
 const maxSource = 8 << 20
 
 func (a *app) fmtCmd() *cobra.Command {
-	var check bool
+	var (
+		check  bool
+		output string
+	)
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH...]",
 		Short: "Bring CUE and Jsonnet files into standard form",
@@ -31,7 +34,7 @@ of those that changed. Vendored and hidden directories are left alone.`,
 			if len(args) == 0 {
 				args = []string{"."}
 			}
-			changed := 0
+			changed := []string{}
 			var problems diag.List
 			for _, arg := range args {
 				files, err := render.Sources(arg)
@@ -42,20 +45,28 @@ of those that changed. Vendored and hidden directories are left alone.`,
 					differs, err := formatFile(file, !check)
 					problems = append(problems, diag.From(err)...)
 					if differs {
-						changed++
-						fmt.Fprintln(a.out, file)
+						changed = append(changed, file)
+						if output == "" {
+							fmt.Fprintln(a.out, file)
+						}
 					}
 				}
 			}
 			if err := problems.Err(); err != nil {
 				return err
 			}
-			if check && changed > 0 {
-				return fmt.Errorf("%d files are not in standard form; run 'writ fmt'", changed)
+			if output != "" {
+				if err := a.encode(output, map[string]any{"files": changed}); err != nil {
+					return err
+				}
+			}
+			if check && len(changed) > 0 {
+				return fmt.Errorf("%d files are not in standard form; run 'writ fmt'", len(changed))
 			}
 			return nil
 		},
 	}
+	a.outputFlag(cmd, &output)
 	cmd.Flags().BoolVar(&check, "check", false, "change nothing; fail if a file would change")
 	return cmd
 }

@@ -96,7 +96,7 @@ func (a *app) followOne(ctx context.Context, c *client.Client, e api.Event, show
 		return
 	}
 	fmt.Fprintf(a.err, "%s %s → %s  not declared, %s\n",
-		paint(a.live, red, fmt.Sprintf("%-9s", "refused")), r.Consumer, strings.TrimPrefix(r.Target, r.Namespace+"/"), times(r.Attempts))
+		paint(a.errColor, red, fmt.Sprintf("%-9s", "refused")), r.Consumer, strings.TrimPrefix(r.Target, r.Namespace+"/"), times(r.Attempts))
 	if !known {
 		fmt.Fprintf(a.err, "          fix: %s\n", r.Fix)
 	}

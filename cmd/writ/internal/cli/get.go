@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -48,16 +49,7 @@ func (a *app) getCmd() *cobra.Command {
 			}
 			return a.get(cmd, c, args, o)
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			names := []string{"all", "access", "refused"}
-			for _, k := range api.Kinds {
-				names = append(names, k.Resource)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: a.completeObjects("all", "access", "refused"),
 	}
 	a.outputFlag(cmd, &o.output)
 	a.namespaceFlag(cmd, &o.namespace)
@@ -69,6 +61,13 @@ func (a *app) getCmd() *cobra.Command {
 
 func (a *app) namespaceFlag(cmd *cobra.Command, namespace *string) {
 	cmd.Flags().StringVarP(namespace, "namespace", "n", "default", "namespace")
+	a.completeNamespace(cmd)
+}
+
+func (a *app) completeNamespace(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.fromCluster(cmd, func(ctx context.Context, c *client.Client) []string { return namesOf(ctx, c, api.Namespace, "") })
+	})
 }
 
 func (a *app) get(cmd *cobra.Command, c *client.Client, args []string, o getOptions) error {

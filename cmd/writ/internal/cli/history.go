@@ -23,7 +23,10 @@ func (a *app) historyCmd() *cobra.Command {
 		Long: `Lists the applications of RELEASE that are remembered, newest first; without RELEASE,
 those of every release in the namespace. 'writ diff RELEASE REV1 REV2' compares two of
 them, and 'writ rollback RELEASE REV' brings one back.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: `  writ history
+  writ history shop-prod -n shop -o json`,
+		ValidArgsFunction: a.completeReleases,
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect()
 			if err != nil {

@@ -16,8 +16,10 @@ func (a *app) imageCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
 		Short: "Build images without a registry, and look at the local store",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  writ image build ./web -t shop/web
+  writ image ls`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.imageBuildCmd(), a.imageListCmd(), a.imageLoadCmd(), a.imageRemoveCmd())
 	return cmd
@@ -53,7 +55,8 @@ layer in the local store. The same source gives the same digest everywhere. The 
 is printed as NAME@DIGEST, which is what a program should be given as input.`,
 		Example: `  writ image build ./web -t shop/web
   writ render . -i image_web=$(writ image build ./web -t shop/web)`,
-		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: completeDirs,
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := filepath.Abs(args[0])
 			if err != nil {
@@ -87,7 +90,9 @@ func (a *app) imageListCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"},
 		Short: "List the images in the local store",
-		Args:  cobra.NoArgs,
+		Example: `  writ image ls
+  writ image ls -o json`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			store, err := openImages()
 			if err != nil {
@@ -113,10 +118,12 @@ func (a *app) imageListCmd() *cobra.Command {
 }
 
 func (a *app) imageLoadCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "load FILE",
-		Short: "Load an image from a tar file (docker save, OCI layout)",
-		Args:  cobra.ExactArgs(1),
+	var output string
+	cmd := &cobra.Command{
+		Use:     "load FILE",
+		Short:   "Load an image from a tar file (docker save, OCI layout)",
+		Example: `  docker save redis:8 -o redis.tar && writ image load redis.tar`,
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := openImages()
 			if err != nil {
@@ -126,19 +133,25 @@ func (a *app) imageLoadCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if output != "" {
+				return a.encode(output, loaded)
+			}
 			for _, r := range loaded {
 				fmt.Fprintln(a.out, r.Ref)
 			}
 			return nil
 		},
 	}
+	a.outputFlag(cmd, &output)
+	return cmd
 }
 
 func (a *app) imageRemoveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "rm NAME...", Aliases: []string{"remove"},
-		Short: "Remove images from the local store",
-		Args:  cobra.MinimumNArgs(1),
+		Short:   "Remove images from the local store",
+		Example: `  writ image rm shop/web shop/api`,
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			store, err := openImages()
 			if err != nil {

@@ -27,7 +27,7 @@ can go.`,
 	}
 	var output string
 	list := &cobra.Command{
-		Use: "list FILE", Short: "Name the keys of a file, the one that seals first", Args: cobra.ExactArgs(1),
+		Use: "list FILE", Short: "Name the keys of a file, the one that seals first", Example: "  writ key list data/encryption.key", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := seal.OpenFile(args[0])
 			if err != nil {
@@ -54,7 +54,7 @@ can go.`,
 	}
 	a.outputFlag(list, &output)
 	cmd.AddCommand(&cobra.Command{
-		Use: "new FILE", Short: "Make a key file with one key", Args: cobra.ExactArgs(1),
+		Use: "new FILE", Short: "Make a key file with one key", Example: "  writ key new /etc/writ/encryption.key", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id, err := seal.CreateFile(args[0])
 			if err == nil {
@@ -63,7 +63,7 @@ can go.`,
 			return err
 		},
 	}, &cobra.Command{
-		Use: "rotate FILE", Short: "Put a new key in front of those of a file", Args: cobra.ExactArgs(1),
+		Use: "rotate FILE", Short: "Put a new key in front of those of a file", Example: "  writ key rotate data/encryption.key", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			id, err := seal.Rotate(args[0])
 			if err == nil {
@@ -75,7 +75,8 @@ can go.`,
 		Use: "prune FILE", Short: "Take all keys but the first out of a file",
 		Long: `Takes all keys but the first out of a file. Do it when the server has said that it
 sealed everything with the first: what older keys sealed cannot be read afterwards.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  writ key prune data/encryption.key",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			n, err := seal.Prune(args[0])
 			if err == nil {

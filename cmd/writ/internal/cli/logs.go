@@ -31,7 +31,8 @@ func (a *app) logsCmd() *cobra.Command {
 		Short: "Print the logs of a pod, or of all pods of a workload",
 		Example: `  writ logs web-5d9f7-x2x4k
   writ logs -f deployment/web`,
-		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: a.completePods,
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tail >= 0 {
 				o.TailLines = &tail

@@ -67,7 +67,7 @@ func paint(on bool, code, s string) string {
 
 // step says that a stage of the work is done.
 func (a *app) step(name, format string, args ...any) {
-	fmt.Fprintf(a.err, "%s %s\n", paint(a.live, bold, fmt.Sprintf("%-9s", name)), fmt.Sprintf(format, args...))
+	fmt.Fprintf(a.err, "%s %s\n", paint(a.errColor, bold, fmt.Sprintf("%-9s", name)), fmt.Sprintf(format, args...))
 }
 
 // short is a digest for people.

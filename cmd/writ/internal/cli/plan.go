@@ -28,7 +28,11 @@ func (a *app) planCmd() *cobra.Command {
 is written. With --out the plan is kept in a file: 'writ apply FILE' then commits exactly
 that, or refuses because the cluster has moved. The file's checksum, which is printed,
 tells one plan from another: 'writ apply FILE --checksum SUM' applies no other.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  writ plan . --env prod
+  writ plan . --env prod --out plan.json
+  writ plan . --exit-code    exit with 3 when there is something to do`,
+		ValidArgsFunction: completeDirs,
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := a.bundle(cmd.Context(), args[0], &src)
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -19,7 +20,8 @@ import (
 // redrawn in place; elsewhere a line for every change.
 type progress struct {
 	w     io.Writer
-	live  bool
+	live  bool // lines are redrawn
+	color bool
 	order []object.Key
 	state map[object.Key]converge.Status
 	drawn int
@@ -27,8 +29,8 @@ type progress struct {
 	told map[string]bool
 }
 
-func newProgress(w io.Writer, live bool) *progress {
-	return &progress{w: w, live: live, state: map[object.Key]converge.Status{}, told: map[string]bool{}}
+func (a *app) progress() *progress {
+	return &progress{w: a.err, live: a.live, color: a.errColor, state: map[object.Key]converge.Status{}, told: map[string]bool{}}
 }
 
 // worthShowing leaves out what is ready as soon as it exists.
@@ -78,7 +80,7 @@ func (p *progress) event(o object.Object) {
 		fmt.Fprintf(p.w, "\x1b[%dA\r\x1b[J", p.drawn)
 		p.drawn = 0
 	}
-	fmt.Fprintf(p.w, "  %s %s\n", paint(p.live, yellow, "!"), printable(text))
+	fmt.Fprintf(p.w, "  %s %s\n", paint(p.color, yellow, "!"), printable(text))
 	if p.live {
 		p.redraw()
 	}
@@ -106,12 +108,12 @@ func (p *progress) redraw() {
 
 func (p *progress) line(k object.Key) string {
 	s := p.state[k]
-	mark := paint(p.live, yellow, "…")
+	mark := paint(p.color, yellow, "…")
 	switch s.State {
 	case converge.Done:
-		mark = paint(p.live, green, "✓")
+		mark = paint(p.color, green, "✓")
 	case converge.Stuck:
-		mark = paint(p.live, red, "✗")
+		mark = paint(p.color, red, "✗")
 	}
 	text := s.Message
 	if s.State != converge.Done && s.Reason != "" && !strings.Contains(text, s.Reason) {
@@ -120,33 +122,68 @@ func (p *progress) line(k object.Key) string {
 	if len(text) > 100 {
 		text = text[:97] + "..."
 	}
-	return fmt.Sprintf("  %s %-28s %s", mark, k.Kind+"/"+k.Name, paint(p.live, dim, text))
+	return fmt.Sprintf("  %s %-28s %s", mark, k.Kind+"/"+k.Name, paint(p.color, dim, text))
 }
 
 // done leaves what is drawn on the screen.
 func (p *progress) done() { p.drawn = 0 }
 
+// counterDelay is how long a piece of work takes before its counter is shown.
+const counterDelay = 300 * time.Millisecond
+
 // counter shows how far a long piece of work has come, on a terminal only, and
 // only once it has taken a while.
 type counter struct {
-	a     *app
+	w     io.Writer
 	what  string
-	begun time.Time
-	shown bool
+	timer *time.Timer // nil where nothing is shown
+
+	mu          sync.Mutex
+	done, total int
+	shown, over bool
 }
 
-func (a *app) counter(what string) *counter { return &counter{a: a, what: what, begun: time.Now()} }
+func (a *app) counter(what string) *counter {
+	c := &counter{w: a.err, what: what}
+	if a.live {
+		c.timer = time.AfterFunc(counterDelay, c.show)
+	}
+	return c
+}
+
+func (c *counter) show() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.shown = true
+		c.draw()
+	}
+}
+
+func (c *counter) draw() {
+	if c.total > 0 {
+		fmt.Fprintf(c.w, "\r\x1b[K%s %d of %d", c.what, c.done, c.total)
+	}
+}
 
 func (c *counter) set(done, total int) {
-	if !c.a.live || !c.shown && time.Since(c.begun) < 300*time.Millisecond {
-		return
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done, c.total = done, total
+	if c.shown {
+		c.draw()
 	}
-	c.shown = true
-	fmt.Fprintf(c.a.err, "\r\x1b[K%s %d of %d", c.what, done, total)
 }
 
-func (c *counter) done() {
+// end takes away what is shown.
+func (c *counter) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.over = true
 	if c.shown {
-		fmt.Fprint(c.a.err, "\r\x1b[K")
+		fmt.Fprint(c.w, "\r\x1b[K")
 	}
 }

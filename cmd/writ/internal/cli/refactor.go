@@ -17,14 +17,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/render"
 	"github.com/writ-dev/writ/render/check"
 )
 
 func (a *app) refactorCmd() *cobra.Command {
 	var (
-		src  sourceFlags
-		base string
+		src          sourceFlags
+		base, output string
 	)
 	cmd := &cobra.Command{
 		Use:   "refactor --expect-no-change BASE [DIR]",
@@ -34,7 +35,8 @@ documents. BASE is another directory, or a git revision of DIR. When anything di
 the first difference of each document is shown and the exit code is 1.`,
 		Example: `  writ refactor --expect-no-change HEAD
   writ refactor --expect-no-change ../main/config config --env prod`,
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeDirs,
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if base == "" {
 				return usageError{errors.New("--expect-no-change BASE is required: a directory or a git revision")}
@@ -43,15 +45,28 @@ the first difference of each document is shown and the exit code is 1.`,
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			return a.refactor(cmd.Context(), base, dir, src)
+			return a.refactor(cmd.Context(), base, dir, src, output)
 		},
 	}
 	src.register(cmd)
+	a.outputFlag(cmd, &output)
 	cmd.Flags().StringVar(&base, "expect-no-change", "", "the directory or git revision to compare with")
 	return cmd
 }
 
-func (a *app) refactor(ctx context.Context, base, dir string, flags sourceFlags) error {
+// refactored is one difference between two sources.
+type refactored struct {
+	Environment string `json:"environment,omitempty"`
+	Object      string `json:"object"`
+	// Path is where the two differ first; empty when only one has the document.
+	Path   string        `json:"path,omitempty"`
+	Old    any           `json:"old,omitempty"`
+	New    any           `json:"new,omitempty"`
+	OldPos diag.Position `json:"oldPos,omitzero"`
+	NewPos diag.Position `json:"newPos,omitzero"`
+}
+
+func (a *app) refactor(ctx context.Context, base, dir string, flags sourceFlags, output string) error {
 	before := base
 	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		temporary, err := os.MkdirTemp("", "writ-base-")
@@ -71,19 +86,28 @@ func (a *app) refactor(ctx context.Context, base, dir string, flags sourceFlags)
 	if err != nil {
 		return err
 	}
-	documents, differences := 0, 0
+	documents, differences := 0, []refactored{}
 	for _, e := range environmentNames(old, next) {
 		if old[e] == nil || next[e] == nil {
 			return fmt.Errorf("environment %q is only in one of %s and %s", e, base, dir)
 		}
 		documents += len(next[e].Documents)
 		for _, d := range render.Compare(old[e], next[e]) {
-			differences++
-			a.printDifference(e, d)
+			differences = append(differences, refactored{e, d.Key.String(), d.Path, d.Old, d.New, d.OldPos, d.NewPos})
+			if output == "" {
+				a.printDifference(e, d)
+			}
 		}
 	}
-	if differences > 0 {
-		return fmt.Errorf("%d of %d documents differ from %s", differences, documents, base)
+	if output != "" {
+		err := a.encode(output, map[string]any{"documents": documents, "differences": differences})
+		if err == nil && len(differences) > 0 {
+			err = exitError(exitFailed)
+		}
+		return err
+	}
+	if len(differences) > 0 {
+		return fmt.Errorf("%d of %d documents differ from %s", len(differences), documents, base)
 	}
 	fmt.Fprintf(a.out, "no change: %d documents in %d environments are as in %s\n", documents, len(next), base)
 	return nil

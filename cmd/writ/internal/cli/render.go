@@ -35,7 +35,8 @@ needs no source; --provenance=chains also how each got its value, which takes lo
   writ render . --env prod -o json
   writ render . --env prod --out rendered --provenance
   writ render . --env all --out rendered    one directory for each environment`,
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeDirs,
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"", "yaml", "json", "jsonl"}, output) {
 				return usageError{fmt.Errorf("-o %s: want yaml, json or jsonl", output)}

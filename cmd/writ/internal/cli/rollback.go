@@ -25,7 +25,10 @@ func (a *app) rollbackCmd() *cobra.Command {
 asks, and commits it as one transaction, as 'writ apply' does; what was brought back is a
 new revision. A release does not keep the values of Secrets: those stay as they are now,
 and a Secret that is gone cannot be brought back.`,
-		Args: cobra.RangeArgs(1, 2),
+		Example: `  writ rollback shop
+  writ rollback shop 41 -n shop --out plan.json`,
+		ValidArgsFunction: a.completeReleases,
+		Args:              cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var revision int64
 			if len(args) == 2 {

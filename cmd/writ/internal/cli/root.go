@@ -13,8 +13,10 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/writ-dev/writ/cluster/api"
 	"github.com/writ-dev/writ/lang/diag"
 	"github.com/writ-dev/writ/lang/worker"
 )
@@ -30,10 +32,10 @@ const (
 // app is what the verbs share.
 type app struct {
 	out, err io.Writer
-	// color says whether out is a terminal that wants colours; live whether
-	// err is one, so that progress may redraw.
-	color, live bool
-	kubeconfig  string
+	// color and errColor say whether out and err are terminals that want
+	// colours; live whether err is one on which progress may redraw.
+	color, errColor, live bool
+	kubeconfig            string
 }
 
 // usageError is a wrong command line.
@@ -57,7 +59,7 @@ func Main(args []string, stdout, stderr *os.File) int {
 	context.AfterFunc(ctx, stop)
 	a := &app{
 		out: stdout, err: stderr,
-		color: wantsColor(stdout), live: wantsColor(stderr),
+		color: wantsColor(stdout), errColor: wantsColor(stderr), live: redraws(stderr),
 	}
 	root := a.root()
 	root.SetArgs(args)
@@ -66,9 +68,12 @@ func Main(args []string, stdout, stderr *os.File) int {
 	return a.report(root.ExecuteContext(ctx))
 }
 
-func wantsColor(f *os.File) bool {
-	return term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+// redraws reports whether a file is a terminal that can move its cursor.
+func redraws(f *os.File) bool {
+	return term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
+
+func wantsColor(f *os.File) bool { return redraws(f) && os.Getenv("NO_COLOR") == "" }
 
 func (a *app) report(err error) int {
 	var usage usageError
@@ -107,7 +112,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the plan has changes (plan --exit
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see '%s --help'", err, cmd.CommandPath())}
+		return usageError{fmt.Errorf("%w%s; see '%s --help'", err, suggestFlag(cmd, err), cmd.CommandPath())}
 	})
 	root.PersistentFlags().StringVar(&a.kubeconfig, "kubeconfig", "", "the cluster to talk to (default $WRIT_KUBECONFIG, $KUBECONFIG, or the one running here)")
 	root.AddGroup(
@@ -129,17 +134,54 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 the plan has changes (plan --exit
 	return root
 }
 
-// usageArgs makes wrong arguments usage errors throughout the tree.
+// usageArgs makes wrong arguments usage errors throughout the tree. What has
+// verbs of its own takes no other arguments: one is a verb that there is not.
 func usageArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
-			if err := check(c, args); err != nil {
-				return usageError{fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())}
+			err := check(c, args)
+			if err == nil {
+				return nil
 			}
-			return nil
+			if c.HasSubCommands() && len(args) > 0 {
+				err = unknownVerb(c, args[0])
+			}
+			return usageError{fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())}
 		}
 	}
 	for _, c := range cmd.Commands() {
 		usageArgs(c)
 	}
+}
+
+func unknownVerb(cmd *cobra.Command, name string) error {
+	var known []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			known = append(known, c.Name())
+		}
+	}
+	return fmt.Errorf("there is no '%s %s'%s", cmd.CommandPath(), name, didYouMean("", name, known))
+}
+
+// suggestFlag names the flag that an unknown one was probably meant to be.
+func suggestFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	return didYouMean("--", unknown.GetSpecifiedName(), known)
+}
+
+func didYouMean(before, name string, known []string) string {
+	if near := api.Nearest(name, known); near != "" {
+		return "; did you mean " + before + near + "?"
+	}
+	return ""
 }

@@ -32,6 +32,8 @@ which is made in the data directory; keep it elsewhere with --encryption-key-fil
 With --audit-log-path every request but those for health is logged, refused ones too:
 who, what, the decision and its reason, the result and how long it took, one line of
 JSON each (audit.k8s.io/v1 Event, level Metadata), never what was sent or answered.`,
+		Example: `  writ server --data data
+  KUBECONFIG=data/admin.kubeconfig writ get nodes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Data == "" {

@@ -55,6 +55,7 @@ func (s *sourceFlags) register(cmd *cobra.Command) {
 	f.StringArrayVarP(&s.environments, "env", "e", nil, "the environment of writ.yaml")
 	f.StringArrayVar(&s.units, "unit", nil, "only this unit of writ.yaml, or those that match a pattern (repeatable)")
 	s.limitFlags.register(cmd)
+	s.completeSource(cmd)
 	f.BoolVar(&s.noCache, "no-cache", false, "evaluate everything, and keep nothing")
 }
 
@@ -214,7 +215,7 @@ func (a *app) tell(remarks []remark) {
 	for _, r := range remarks {
 		a.warn(r.Warnings)
 		if r.Unchecked > 0 {
-			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.live, yellow, "warning:"), r.Unchecked, r.Documents)
+			fmt.Fprintf(a.err, "%s %d of %d documents are of kinds that Writ does not serve and were not checked\n", paint(a.errColor, yellow, "warning:"), r.Unchecked, r.Documents)
 		}
 	}
 }
@@ -306,6 +307,7 @@ func (a *app) renderThese(ctx context.Context, s *sourceFlags, m *module, target
 	}
 	defer stop()
 	counted := a.counter("rendering")
+	counted.set(0, len(targets))
 	o := render.AllOptions{FS: m.root.FS(), Dir: m.below, Evaluators: byLanguage, Progress: counted.set}
 	var judged check.Judgements
 	if s.session != nil {
@@ -313,7 +315,7 @@ func (a *app) renderThese(ctx context.Context, s *sourceFlags, m *module, target
 		o.Render, judged = r.Render, r.Judgements()
 	}
 	bundles, err := render.All(ctx, targets, o)
-	counted.done()
+	counted.end()
 	if err != nil {
 		return nil, nil, s.locate(err)
 	}
@@ -345,14 +347,14 @@ func (a *app) warn(warnings diag.List) {
 	}
 	for i, w := range order {
 		if i == maxWarnings {
-			fmt.Fprintf(a.err, "%s %d more\n", paint(a.live, yellow, "warning:"), len(order)-i)
+			fmt.Fprintf(a.err, "%s %d more\n", paint(a.errColor, yellow, "warning:"), len(order)-i)
 			break
 		}
 		others := ""
 		if n := count[place{w.Pos, w.Path, w.Message}] - 1; n > 0 {
 			others = fmt.Sprintf(" (and in %d other documents)", n)
 		}
-		fmt.Fprintf(a.err, "%s %s%s\n", paint(a.live, yellow, "warning:"), w.Error(), others)
+		fmt.Fprintf(a.err, "%s %s%s\n", paint(a.errColor, yellow, "warning:"), w.Error(), others)
 	}
 }
 

@@ -34,7 +34,10 @@ func (a *app) testCmd() *cobra.Command {
 		Use:   "test [DIR|FILE]",
 		Short: "Run the tests of configuration",
 		Long:  testHelp,
-		Args:  cobra.MaximumNArgs(1),
+		Example: `  writ test
+  writ test shop --run replicas --cover
+  writ test -o junit > tests.xml`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Path = append(args, ".")[0]
 			f.Evaluators = evaluators

@@ -47,7 +47,8 @@ module. Tests, policies and schemas are no part of what a unit renders to.`,
   writ units --reads lib/app.libsonnet
   writ units --affected-by lib --affected-by writ.yaml -o name
   writ units --since HEAD~1 -o json`,
-		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeDirs,
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err

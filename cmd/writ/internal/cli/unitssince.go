@@ -85,7 +85,7 @@ func (a *app) targetsOf(f *unitsFlags, dir string) []render.Target {
 	}()
 	if err != nil {
 		for _, d := range diag.From(err) {
-			fmt.Fprintf(a.err, "%s at %s there were no such units: %s\n", paint(a.live, yellow, "warning:"), f.since, d.Message)
+			fmt.Fprintf(a.err, "%s at %s there were no such units: %s\n", paint(a.errColor, yellow, "warning:"), f.since, d.Message)
 		}
 	}
 	return targets

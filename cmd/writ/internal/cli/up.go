@@ -27,7 +27,10 @@ It needs Linux, but no root and no daemon, and leaves nothing behind.
 
 Other commands (writ get, logs, apply, and kubectl with the kubeconfig that is printed)
 work with the running cluster.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: `  writ up examples/guestbook
+  writ up . --env dev`,
+		ValidArgsFunction: completeDirs,
+		Args:              cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {

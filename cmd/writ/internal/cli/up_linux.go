@@ -114,6 +114,6 @@ func (a *app) welcome(ctx context.Context, c *client.Client, b *render.Bundle, r
 	}
 	a.step("look", "writ get all · writ get refused · writ logs -f deployment/NAME")
 	a.step("kubectl", "export KUBECONFIG=%s", filepath.Join(run.path, kubeconfigName))
-	fmt.Fprintf(a.err, "\n%s\n\n", paint(a.live, dim, "Ctrl-C stops everything."))
+	fmt.Fprintf(a.err, "\n%s\n\n", paint(a.errColor, dim, "Ctrl-C stops everything."))
 	return nil
 }
