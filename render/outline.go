@@ -8,9 +8,15 @@ import (
 	"github.com/writ-dev/writ/stdlib"
 )
 
-// Outline tells what a program may read and which inputs it may take, without
-// evaluating it. A file of tests is a program here.
-func Outline(o Options) (lang.Outline, error) {
+// Outliner tells what programs may read and which inputs they may take, without
+// evaluating them. It is not for concurrent use.
+type Outliner struct {
+	cue     cue.Outliner
+	jsonnet jsonnet.Outliner
+}
+
+// Outline outlines a program. A file of tests is one here.
+func (x *Outliner) Outline(o Options) (lang.Outline, error) {
 	language, err := Detect(o.FS, o.Entry)
 	if err != nil {
 		return lang.Outline{}, err
@@ -21,9 +27,9 @@ func Outline(o Options) (lang.Outline, error) {
 	}
 	switch language {
 	case CUE:
-		return cue.Outline(p)
+		return x.cue.Outline(p)
 	case Jsonnet:
-		return jsonnet.Outline(p)
+		return x.jsonnet.Outline(p)
 	}
 	return yaml.Outline(p)
 }

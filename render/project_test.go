@@ -95,7 +95,7 @@ func TestLoadProject(t *testing.T) {
 }
 
 func FuzzParseProject(f *testing.F) {
-	for _, s := range []string{"", "name: a", "images: {web: {go: ./web}}", "inputs: &a {x: *a}", "? {a: b}\n: c", "a: b: c", "- - -", "<<: {name: x}", "\xff", "name: !!binary aGk="} {
+	for _, s := range []string{"", "name: a", "images: {web: {go: ./web}}", "inputs: &a {x: *a}", "? {a: b}\n: c", "a: b: c", "- - -", "<<: {name: x}", "\xff", "name: !!binary aGk=", "lint: {ignore: [{rule: A, files: ['[', ..], reason: a}]}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

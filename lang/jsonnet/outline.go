@@ -8,9 +8,27 @@ import (
 	"github.com/writ-dev/writ/lang/diag"
 )
 
-// Outline tells what a program may read and which inputs it may take, without
-// evaluating it: whatever is imported anywhere counts.
-func Outline(p lang.Program) (o lang.Outline, err error) {
+// Outliner tells what programs may read and which inputs they may take, without
+// evaluating them. It keeps what they import from one to the next. It is not for
+// concurrent use.
+type Outliner struct{ kept *kept }
+
+// Outline outlines a program: whatever is imported anywhere in it counts.
+func (x *Outliner) Outline(p lang.Program) (lang.Outline, error) {
+	o, err := x.outline(p)
+	if err != nil && x.kept != nil {
+		// What a failure left behind is not known; and it is none that a file is
+		// another than before.
+		again := x.kept.importer.changed
+		x.kept = nil
+		if again {
+			return x.outline(p)
+		}
+	}
+	return o, err
+}
+
+func (x *Outliner) outline(p lang.Program) (o lang.Outline, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = diag.Errorf(diag.Position{File: p.Entry}, "JSONNET000", "the Jsonnet loader failed: %v", r)
@@ -21,14 +39,20 @@ func Outline(p lang.Program) (o lang.Outline, err error) {
 	if err != nil {
 		return o, err
 	}
-	k := newKept()
+	if x.kept == nil || !slices.Equal(x.kept.importer.search, p.Settings.Search) {
+		x.kept = newKept()
+	}
+	k := x.kept
 	k.begin(reader, p.Settings.Search)
 	node, _, err := k.vm.ImportAST("", entry)
 	if err != nil {
 		return o, diagnose(entry, err)
 	}
-	s := survey(k.vm, entry, node, nil)
+	s := survey(k.vm, entry, node, k.surveys)
 	s.expressions(p.Given(), p.Settings.Code)
+	if k.importer.changed {
+		return o, errChanged
+	}
 	names := maps.Clone(s.external)
 	for _, parameter := range newResolver(k.vm).parameters(node) {
 		names[string(parameter.Name)] = position(&parameter.LocRange)

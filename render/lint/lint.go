@@ -15,8 +15,11 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/cue"
@@ -125,6 +128,7 @@ type linter struct {
 // languages has each file looked at by the rules of its language.
 func (l *linter) languages(ctx context.Context) error {
 	inCUE := map[string][]byte{}
+	var inJsonnet []string
 	for _, name := range l.names {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -133,7 +137,7 @@ func (l *linter) languages(ctx context.Context) error {
 		var err error
 		switch path.Ext(name) {
 		case ".jsonnet", ".libsonnet":
-			found, err = l.jsonnet(ctx, name)
+			inJsonnet = append(inJsonnet, name)
 		case ".yaml", ".yml", ".json":
 			found, err = yaml.Lint(name, l.files[name])
 		case ".cue":
@@ -145,7 +149,32 @@ func (l *linter) languages(ctx context.Context) error {
 	found, err := cue.Lint(inCUE)
 	l.found = append(l.found, found...)
 	l.broken("", err)
+	l.allJsonnet(ctx, inJsonnet)
 	return ctx.Err()
+}
+
+// allJsonnet looks at Jsonnet files, as many at a time as there are processors:
+// each is analysed with all that it imports.
+func (l *linter) allJsonnet(ctx context.Context, names []string) {
+	type outcome struct {
+		found diag.List
+		err   error
+	}
+	outcomes := make([]outcome, len(names))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(names) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				outcomes[i].found, outcomes[i].err = l.jsonnet(ctx, names[i])
+			}
+		})
+	}
+	wg.Wait()
+	for i, name := range names {
+		l.found = append(l.found, outcomes[i].found...)
+		l.broken(name, outcomes[i].err)
+	}
 }
 
 // jsonnet looks at a Jsonnet file. One whose analysis exceeds a limit has a

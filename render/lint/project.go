@@ -134,6 +134,7 @@ type survey struct {
 	*project
 	targets  []render.Target
 	outlines map[string]lang.Outline // by key
+	outliner render.Outliner
 	read     map[string]bool
 	failed   bool
 }
@@ -174,7 +175,7 @@ func (v *survey) outline(ctx context.Context) error {
 
 // reads outlines a program, and notes its files.
 func (v *survey) reads(o render.Options) lang.Outline {
-	outline, err := render.Outline(o)
+	outline, err := v.outliner.Outline(o)
 	v.failed = v.failed || err != nil
 	for _, f := range outline.Files {
 		v.read[f] = true

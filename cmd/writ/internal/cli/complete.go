@@ -108,6 +108,7 @@ func (s *sourceFlags) inputCandidates(p *render.Project, dir fs.FS) []string {
 		names = map[string]string{}
 	}
 	seen := map[string]bool{}
+	var outliner render.Outliner
 	for _, t := range allTargets(p, dir) {
 		maps.Copy(names, t.Offers)
 		maps.Copy(names, t.Inputs)
@@ -116,7 +117,7 @@ func (s *sourceFlags) inputCandidates(p *render.Project, dir fs.FS) []string {
 			continue
 		}
 		seen[t.Entry] = true
-		outline, err := render.Outline(t.Options(dir, ".", nil))
+		outline, err := outliner.Outline(t.Options(dir, ".", nil))
 		if err != nil {
 			continue
 		}
