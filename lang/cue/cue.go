@@ -80,7 +80,15 @@ func (Evaluator) Eval(ctx context.Context, p lang.Program) (*lang.Result, error)
 	return eval(ctx, p, nil)
 }
 
-func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, err error) {
+func eval(ctx context.Context, p lang.Program, k *kept) (*lang.Result, error) {
+	r, l, err := evalOnce(ctx, p, k)
+	if err == nil {
+		err = l.explainAgain(ctx, r)
+	}
+	return r, err
+}
+
+func evalOnce(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, l *loader, err error) {
 	// CUE panics on some faulty programs instead of reporting them.
 	defer func() {
 		if r := recover(); r != nil {
@@ -92,33 +100,34 @@ func eval(ctx context.Context, p lang.Program, k *kept) (result *lang.Result, er
 		}
 	}()
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	l := newLoader(p, k)
+	l = newLoader(p, k)
 	inst, err := l.entry()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	context := l.newContext()
 	v := context.BuildInstance(inst)
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.Expression != "" {
-		return l.expression(context, v, inst)
+		result, err = l.expression(context, v, inst)
+		return result, l, err
 	}
 	r, err := l.result(v)
 	if l.meter == nil {
-		return r, err
+		return r, l, err
 	}
 	if err != nil {
 		r = new(lang.Result)
 	}
 	r.Coverage = l.cover(v, inst, err == nil)
-	return r, err
+	return r, l, err
 }
 
 // newContext makes what evaluates. Values that CUE shares between fields do not

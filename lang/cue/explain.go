@@ -1,7 +1,7 @@
 package cue
 
 import (
-	"fmt"
+	"context"
 	"slices"
 
 	"cuelang.org/go/cue"
@@ -16,6 +16,10 @@ import (
 const (
 	maxTraceDepth  = 30
 	maxTraceVisits = 5000
+	// maxAgain is how often what could not be explained is, by a new evaluation.
+	maxAgain = 16
+	// maxApart is how many values are remembered with what they were unified from.
+	maxApart = 100_000
 )
 
 // explain tells how parts of the program's value came to be. Root is the value
@@ -26,23 +30,55 @@ func (l *loader) explain(root cue.Value, value lang.Value) []lang.Explanation {
 	}
 	src := newSources(l)
 	var all []lang.Explanation
-	for _, path := range l.program.Explain[:min(len(l.program.Explain), lang.MaxExplain)] {
-		all = append(all, l.explainPath(root, value, path, src))
+	for i, path := range l.program.Explain[:min(len(l.program.Explain), lang.MaxExplain)] {
+		e, failed := l.explainPath(root, value, path, src)
+		if failed && i > 0 {
+			l.unexplained = append(l.unexplained, i)
+		}
+		all = append(all, e)
 	}
 	return all
 }
 
-// explainPath explains one part. CUE has panicked on values that it made
-// itself; an explanation is not worth a result.
-func (l *loader) explainPath(root cue.Value, value lang.Value, path string, src *sources) (e lang.Explanation) {
+// explainAgain explains by new evaluations what this one could not after it had
+// explained other parts: taking a value apart can leave the evaluator unable to
+// take apart another.
+func (l *loader) explainAgain(ctx context.Context, r *lang.Result) error {
+	failed := l.unexplained
+	for n := 0; n < maxAgain && len(failed) > 0; n++ {
+		p := l.program
+		p.Explain = nil
+		for _, i := range failed {
+			p.Explain = append(p.Explain, l.program.Explain[i])
+		}
+		again, still, err := evalOnce(ctx, p, nil)
+		if err != nil {
+			return err
+		}
+		for j, i := range failed {
+			r.Explained[i] = again.Explained[j]
+		}
+		var left []int
+		for _, j := range still.unexplained {
+			left = append(left, failed[j])
+		}
+		failed = left
+	}
+	return nil
+}
+
+// explainPath explains one part, and tells whether the evaluator failed at it.
+// CUE has panicked on values that it made itself; an explanation is not worth a
+// result.
+func (l *loader) explainPath(root cue.Value, value lang.Value, path string, src *sources) (e lang.Explanation, failed bool) {
 	elements, ok := lang.SplitPath(path)
 	if _, has := value.Inside(elements); !ok || !has {
-		return lang.Located(value, path, "")
+		return lang.Located(value, path, ""), false
 	}
 	t := &tracer{loader: l, root: root, src: src, left: maxTraceVisits, told: map[ast.Node]bool{}, near: root}
 	defer func() {
 		if r := recover(); r != nil {
-			e = lang.Located(value, path, fmt.Sprintf("the CUE evaluator failed: %v", r))
+			e, failed = lang.Located(value, path, "the CUE evaluator failed"), true
 		}
 	}()
 	v := t.walk(root, elements)
@@ -50,9 +86,9 @@ func (l *loader) explainPath(root cue.Value, value lang.Value, path string, src 
 		t.trace(v, 0)
 	}
 	if len(t.steps) == 0 {
-		return lang.Located(value, path, "CUE does not tell what the value was unified from")
+		return lang.Located(value, path, "CUE does not tell what the value was unified from"), t.failed
 	}
-	return lang.Explanation{Path: path, Steps: t.steps, Gap: t.gap}
+	return lang.Explanation{Path: path, Steps: t.steps, Gap: t.gap}, t.failed
 }
 
 // tracer finds where a value comes from.
@@ -63,6 +99,8 @@ type tracer struct {
 	steps []lang.Step
 	gap   string
 	left  int
+	// failed is whether the evaluator failed to take a value apart.
+	failed bool
 	// stack is the values being explained, which references may lead back to.
 	stack []any
 	// told is the references that bring something in, and the conditions, which
@@ -150,101 +188,6 @@ func (t *tracer) trace(v cue.Value, depth int) {
 		}
 		t.conjunct(c, depth)
 	}
-}
-
-// conjunct is one of the expressions that a value was unified from.
-type conjunct struct {
-	value cue.Value
-	// of is the value that it became part of.
-	of cue.Value
-	// field is the field that has the expression, nil if there is none.
-	field *ast.Field
-	expr  ast.Expr
-	// more are further constraints of the same field.
-	more []ast.Expr
-	// effect is what it did to the value.
-	effect lang.Effect
-}
-
-// plainConstraint reports whether a conjunct only says what is allowed, and
-// refers to nothing.
-func (c conjunct) plainConstraint() bool {
-	b, or := c.expr.(*ast.BinaryExpr)
-	return c.effect == lang.Allows && !refers(c.expr) && !(or && b.Op == token.OR)
-}
-
-// rank orders conjuncts: what gives the value, then what lost, then what
-// only allows it; the user's own before the library.
-func (c conjunct) rank() int {
-	n := map[lang.Effect]int{lang.Gives: 0, lang.Overridden: 2, lang.Allows: 4}[c.effect]
-	if lang.IsLibrary(position(c.expr.Pos()).File) {
-		n++
-	}
-	return n
-}
-
-// conjuncts takes a value apart.
-func (t *tracer) conjuncts(v cue.Value) []conjunct {
-	var all []conjunct
-	var collect func(part cue.Value, field *ast.Field, depth int)
-	collect = func(part cue.Value, field *ast.Field, depth int) {
-		if f, ok := part.Source().(*ast.Field); ok {
-			field = f
-		}
-		op, parts := part.Expr()
-		if op == cue.AndOp && depth < maxTraceDepth {
-			for _, p := range parts {
-				collect(p, field, depth+1)
-			}
-			return
-		}
-		expr, _ := expression(part).(ast.Expr)
-		if expr == nil && field != nil {
-			expr = field.Value
-		}
-		if expr == nil || part.IncompleteKind() == cue.TopKind && isTop(expr) {
-			return
-		}
-		c := conjunct{value: part, of: v, field: field, expr: unparen(expr)}
-		c.effect = effectOf(part, v)
-		all = append(all, c)
-	}
-	collect(v, nil, 0)
-	return all
-}
-
-// isTop reports whether an expression is "_", which says nothing.
-func isTop(e ast.Expr) bool {
-	i, ok := unparen(e).(*ast.Ident)
-	return ok && i.Name == "_"
-}
-
-func unparen(e ast.Expr) ast.Expr {
-	for {
-		switch x := e.(type) {
-		case *ast.ParenExpr:
-			e = x.X
-		case *ast.Alias:
-			e = x.Expr
-		default:
-			return e
-		}
-	}
-}
-
-// effectOf tells what a part did to the value that it became part of.
-func effectOf(part, of cue.Value) lang.Effect {
-	part, _ = part.Default()
-	of, _ = of.Default()
-	switch {
-	case composite(part) && part.IncompleteKind() == of.IncompleteKind() && part.Kind() != cue.BottomKind:
-		return lang.Gives
-	case !part.IsConcrete() || part.Err() != nil:
-		return lang.Allows
-	case part.Equals(of):
-		return lang.Gives
-	}
-	return lang.Overridden
 }
 
 // conjunct explains one conjunct, and what led to it.
@@ -363,7 +306,7 @@ func (t *tracer) computed(c conjunct, depth int) {
 		s.Kind, s.Name = lang.StepStandard, sourceText(call.Fun)
 	}
 	t.add(s, c.value)
-	_, parts := c.value.Expr()
+	_, parts := t.apart(c.value)
 	before := len(t.steps)
 	for _, part := range parts {
 		if n, ok := expression(part).(ast.Expr); ok && !isWritten(n) && part.Kind() != cue.BottomKind && n != c.expr {
@@ -380,7 +323,7 @@ func (t *tracer) operand(v cue.Value, e ast.Expr, depth int) {
 	if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 		return // a piece of an interpolation
 	}
-	if op, _ := v.Expr(); op == cue.NoOp && sourceText(e) == "" {
+	if op, _ := t.apart(v); op == cue.NoOp && sourceText(e) == "" {
 		return
 	}
 	first := len(t.steps)

@@ -43,7 +43,7 @@ func (t *tracer) reference(c conjunct, depth int) {
 // selection explains a selector or index on something without a name of its
 // own: a let, or a value that exists in the expression only.
 func (t *tracer) selection(c conjunct, depth int) {
-	op, parts := c.value.Expr()
+	op, parts := t.apart(c.value)
 	if op != cue.SelectorOp && op != cue.IndexOp || len(parts) != 2 {
 		if ident, ok := c.expr.(*ast.Ident); ok {
 			t.variable(ident, depth)
@@ -154,18 +154,27 @@ func (t *tracer) lookup(e ast.Expr) cue.Value {
 func (t *tracer) lookupAnonymous(f *ast.Field) cue.Value {
 	path := t.near.Path().Selectors()
 	for n := len(path); n >= 0; n-- {
-		for _, c := range t.conjuncts(t.root.LookupPath(cue.MakePath(path[:n]...))) {
-			if !anonymous(c.expr) {
-				continue
-			}
-			if _, parts := c.value.Expr(); len(parts) == 2 {
-				if v := member(parts[0], f); v.Exists() && t.madeOf(v, f) {
-					return v
-				}
+		for _, in := range t.anonymous(t.root.LookupPath(cue.MakePath(path[:n]...))) {
+			if v := member(in, f); v.Exists() && t.madeOf(v, f) {
+				return v
 			}
 		}
 	}
 	return cue.Value{}
+}
+
+// anonymous is the structs that exist only in expressions that a value was
+// unified from.
+func (t *tracer) anonymous(v cue.Value) []cue.Value {
+	var all []cue.Value
+	for _, c := range t.conjuncts(v) {
+		if anonymous(c.expr) {
+			if _, parts := t.apart(c.value); len(parts) == 2 {
+				all = append(all, parts[0])
+			}
+		}
+	}
+	return all
 }
 
 // member is what a field with a plain label is in a value.
@@ -225,7 +234,7 @@ func (t *tracer) label(c conjunct, depth int) {
 // disjunction explains a choice between alternatives.
 func (t *tracer) disjunction(c conjunct, arms []ast.Expr, depth int) {
 	values := map[ast.Node]cue.Value{}
-	_, parts := c.value.Expr()
+	_, parts := t.apart(c.value)
 	for _, p := range parts {
 		values[unparenNode(p.Source())] = p
 	}

@@ -20,10 +20,26 @@ type sources struct {
 	parents map[ast.Node]ast.Node
 	// marked are the alternatives with a "*".
 	marked map[ast.Expr]bool
+	// apart is values with what they were unified from.
+	apart map[valueKey]taken
+}
+
+// valueKey is a value of a program: the evaluator's own pointer to it, which is
+// shared by places that have the same, and the path it was found by.
+type valueKey struct {
+	value any
+	path  string
+}
+
+// taken is a value taken apart, as Expr does, or fails to.
+type taken struct {
+	op     cue.Op
+	parts  []cue.Value
+	failed bool
 }
 
 func newSources(l *loader) *sources {
-	s := &sources{loader: l, parents: map[ast.Node]ast.Node{}, marked: map[ast.Expr]bool{}}
+	s := &sources{loader: l, parents: map[ast.Node]ast.Node{}, marked: map[ast.Expr]bool{}, apart: map[valueKey]taken{}}
 	for _, f := range l.files {
 		var stack []ast.Node
 		ast.Walk(f, func(n ast.Node) bool {

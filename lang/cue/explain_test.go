@@ -3,8 +3,11 @@ package cue_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/writ-dev/writ/lang"
 	"github.com/writ-dev/writ/lang/cue"
@@ -31,6 +34,42 @@ func TestExplainLibrary(t *testing.T) {
 				Offers: map[string]string{"image_web": "web:1"},
 			})
 		})
+	}
+}
+
+// TestExplainedTogether: a value is explained as if nothing else were, although
+// the evaluator cannot take a Dependency's target apart after its name.
+func TestExplainedTogether(t *testing.T) {
+	p := lang.Program{Entry: "app.cue", Library: os.DirFS("../../stdlib"), FS: fstest.MapFS{"app.cue": {Data: []byte(`
+		import "writ.dev/app"
+		web: app.#App & {name: "web", image: "web:1", dependencies: {db: service: "db:5432", cache: service: "cache:6379"}}
+	`)}}}
+	r, err := cue.Evaluator{}.Eval(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, v := range r.Value.All() {
+		if strings.Contains(path, "dependency-") && len(v.Fields)+len(v.Items) == 0 {
+			p.Explain = append(p.Explain, path)
+		}
+	}
+	together, err := cue.Evaluator{}.Eval(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Explain) < 10 {
+		t.Errorf("only %d values were explained", len(p.Explain))
+	}
+	for i, path := range p.Explain {
+		one := p
+		one.Explain = []string{path}
+		alone, err := cue.Evaluator{}.Eval(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(alone.Explained[0], together.Explained[i]); diff != "" {
+			t.Errorf("%s (-alone +together):\n%s", path, diff)
+		}
 	}
 }
 

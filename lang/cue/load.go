@@ -37,6 +37,8 @@ type loader struct {
 	stack []string
 	// failed is what went wrong while loading imports, in Writ's terms.
 	failed diag.List
+	// unexplained is which of the paths to explain the evaluator failed at.
+	unexplained []int
 }
 
 func newLoader(p lang.Program, k *kept) *loader {
