@@ -47,6 +47,12 @@ func Default(k api.Kind, o object.Object) (object.Object, error) {
 		defaultBinding(t)
 	case api.DependencyKind.Kind:
 		defaultDependency(t, o.Namespace())
+	case api.SourceKind.Kind:
+		s := t.make("spec")
+		s.fill("path", ".")
+		s.fill("interval", "1m")
+		s.fill("drift", "correct")
+		s.init("prune", true)
 	}
 	out, err := object.FromTree(t)
 	if err != nil {

@@ -63,7 +63,7 @@ func (p *problems) reservedKeys(at string, now, was map[string]string) {
 	maps.Copy(keys, was)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		prefix, _, ok := strings.Cut(key, "/")
-		if key == api.AnnotationPrune {
+		if key == api.AnnotationPrune || key == api.AnnotationApprove || key == api.AnnotationSync {
 			continue // for everybody to say
 		}
 		if !ok || prefix != api.Group && !strings.HasSuffix(prefix, "."+api.Group) {

@@ -58,6 +58,8 @@ func (p *problems) kind(k api.Kind, o object.Object) {
 		decode(p, o, func(b *rbacv1.ClusterRoleBinding) { p.binding(b.RoleRef, b.Subjects, false) })
 	case api.DependencyKind.Kind:
 		decode(p, o, p.dependency)
+	case api.SourceKind.Kind:
+		decode(p, o, p.gitSource)
 	case api.ReleaseKind.Kind:
 		decode(p, o, p.release)
 	case api.RevisionKind.Kind:

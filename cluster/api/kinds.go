@@ -82,12 +82,13 @@ var (
 	GrantKind          = Kind{Group: Group, Version: Version, Kind: "Grant", Resource: "grants", Singular: "grant", System: true, New: func() runtime.Object { return new(Grant) }}
 	ReleaseKind        = Kind{Group: Group, Version: Version, Kind: "Release", Resource: "releases", Singular: "release", Namespaced: true, New: func() runtime.Object { return new(Release) }}
 	RevisionKind       = Kind{Group: Group, Version: Version, Kind: "ReleaseRevision", Resource: "releaserevisions", Singular: "releaserevision", Namespaced: true, New: func() runtime.Object { return new(ReleaseRevision) }}
+	SourceKind         = Kind{Group: Group, Version: Version, Kind: "Source", Resource: "sources", Singular: "source", ShortNames: []string{"src"}, Namespaced: true, Status: true, New: func() runtime.Object { return new(Source) }}
 )
 
 // Kinds is every kind served, in apply order: what others need comes first.
 var Kinds = []Kind{
 	Namespace, Node, Lease, ServiceAccount, ClusterRole, Role, ClusterRoleBinding, RoleBinding, Secret, ConfigMap, Service, EndpointSlice,
-	DependencyKind, GrantKind, Deployment, ReplicaSet, Job, Pod, EventKind, ReleaseKind, RevisionKind,
+	DependencyKind, GrantKind, Deployment, ReplicaSet, Job, Pod, EventKind, ReleaseKind, RevisionKind, SourceKind,
 }
 
 // CronJob is not served. It is known all the same: the Jobs that it makes elsewhere

@@ -85,6 +85,7 @@ var printers = map[string]printer{
 		}
 		return []any{v.Name, v.Spec.ConsumerNamespace + "/" + v.Spec.Consumer, v.Spec.ServiceNamespace + "/" + v.Spec.ServiceName, orNone(v.Spec.ClusterIP), len(v.Spec.From), ends, age(o, now)}
 	})},
+	"Source": {sourceColumns, typed(sourceCells)},
 	"Release": {[]column{colName, count("Revision"), text("Digest"), count("Objects"), text("Applied"), wideText("By"), colAge}, typed(func(v *api.Release, o object.Object, now time.Time) []any {
 		return []any{v.Name, v.Spec.Revision, shortDigest(v.Spec.Digest), len(v.Spec.Inventory), since(v.Spec.AppliedAt.Time, now), v.Spec.AppliedBy, age(o, now)}
 	})},

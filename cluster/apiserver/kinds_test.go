@@ -28,6 +28,7 @@ func TestKubectlKinds(t *testing.T) {
 		"Job":                fmt.Sprintf(`spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: %q}]}}}`, image),
 		"Dependency":         `spec: {consumer: {kind: Deployment, name: a}, target: {service: {name: a, ports: ["80"]}}}`,
 		"Release":            `spec: {revision: 1, digest: "sha256:0"}`,
+		"Source":             `{spec: {repo: "https://git.example.com/a.git", interval: 5m}}`,
 		"ReleaseRevision":    `spec: {release: a, revision: 1, digest: "sha256:0"}`,
 		"Lease":              `spec: {holderIdentity: a, leaseDurationSeconds: 40}`,
 		"Role":               `rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]`,

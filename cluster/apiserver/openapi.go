@@ -215,7 +215,7 @@ func (o operation) node() node {
 	}
 	if o.action == "patch" {
 		media = patchMedia
-		if o.k.Custom || o.k.Group == api.Group {
+		if o.k.Custom || o.k.Group == api.Group { // kubectl takes the strategic one where it is offered
 			media = slices.DeleteFunc(slices.Clone(media), func(m string) bool { return strings.HasPrefix(m, "application/strategic") })
 		}
 	}

@@ -41,8 +41,10 @@ var (
 	appsEdit  = []string{"deployments", "deployments/scale", "replicasets", "replicasets/scale"}
 	batchView = []string{"jobs", "jobs/status"}
 	batchEdit = []string{"jobs"}
-	writView  = []string{"dependencies", "dependencies/status", "releases", "releaserevisions"}
-	writEdit  = []string{"dependencies", "releases", "releaserevisions"}
+	writView  = []string{"dependencies", "dependencies/status", "releases", "releaserevisions", "sources", "sources/status"}
+	// Who writes a Source applies whatever is in a repository, in every
+	// namespace: that is for cluster-admin.
+	writEdit = []string{"dependencies", "releases", "releaserevisions"}
 )
 
 // aggregated are the roles that people give to others in namespaces. Each is
